@@ -45,7 +45,7 @@ class ActionModule(LocalAction):
                 if removed and not self._task.check_mode:
                     former.unlink()
             else:
-                client = {**brokers[0].local_client_config(args["user"]), **own}
+                client = {**brokers[0].clients.local_config(args["user"]), **own}
                 written = {path: files.properties(client)}
             for file, text in written.items():
                 write_own(file, text)
@@ -57,7 +57,7 @@ class ActionModule(LocalAction):
             "files": [str(file) for file in written],
             "brokers": len(brokers),
             "replication_factor": brokers[0].replication_factor,
-            "min_insync_replicas": brokers[0].number("min.insync.replicas"),
+            "min_insync_replicas": brokers[0].properties.number("min.insync.replicas"),
         }
 
 
@@ -69,7 +69,7 @@ def refuse_unknown(broker: KafkaNode, user: str) -> None:
 
     """
     problem = password_problem(broker, user)
-    if broker.clients_log_in and problem:
+    if broker.clients.log_in and problem:
         raise AnsibleActionFail(problem)
 
 
@@ -78,8 +78,8 @@ def _all(
 ) -> dict[Path, str]:
     """Return the files of a user in all forms, with the CA's certificate beside them."""
     authority = folder / AUTHORITY_FILE
-    login = broker.user_client_config(user, str(authority))
-    found = client_files({**(login or broker.local_client_config(user)), **own})
+    login = broker.clients.user_config(user, str(authority))
+    found = client_files({**(login or broker.clients.local_config(user)), **own})
     if schemas := registry.client_config(user, str(authority)) if registry else {}:
         found[REGISTRY] = files.plain_properties(schemas)
     if (login or schemas) and broker.secrets.authority:

@@ -77,7 +77,8 @@ class ActionModule(LocalAction):
             for name, inspection in found.items()
         ]
         missing = {one for one in records if one and not secret_store.contains(kept.store, one)}
-        users = {user.name for node in cluster.brokers for user in node.users if user.generated}
+        every = (user for node in cluster.brokers for user in node.security.users)
+        users = {user.name for user in every if user.generated}
         if not missing and not users:
             return None
         return secrets.accept(kept, missing, users, store=not self._task.check_mode)

@@ -13,7 +13,7 @@ class ActionModule(from_model.ActionModule):
 
     def act(self, args: dict[str, Any]) -> dict[str, Any]:
         """Run the task."""
-        if not any(node.users for node in self.cluster.kafka.values()):
+        if not any(node.security.users for node in self.cluster.kafka.values()):
             return {"changed": False}
         answer = super().act(args)
         kept = self.cluster.inventory.secrets

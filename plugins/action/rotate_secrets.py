@@ -45,7 +45,7 @@ class ActionModule(LocalAction):
 def _of_users(cluster: Cluster, users: Sequence[str]) -> Iterator[str]:
     """Say which users can have no new password, and why."""
     broker = next(iter(cluster.brokers), None)
-    if users and (broker is None or not broker.clients_log_in):
+    if users and (broker is None or not broker.clients.log_in):
         yield "no user of Kafka has a password: the inventory has no listener that takes them"
     elif broker is not None:
         given = [one["name"] for one in broker.settings["kafka_users"] if one.get("password")]
@@ -91,7 +91,7 @@ def _choice(cluster: Cluster) -> str:
     choices = []
     if names := [
         user.name
-        for user in next((broker.users for broker in cluster.brokers), [])
+        for user in next((broker.security.users for broker in cluster.brokers), [])
         if not [*_of_users(cluster, [user.name])]
     ]:
         choices.append(f"-e user=NAME, several with commas, for {listing(names)}")

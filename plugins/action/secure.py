@@ -45,18 +45,18 @@ class ActionModule(LocalAction):
                 raise AnsibleActionFail(message)
             change = self._next(node, args)
             return self._enter(node, change, NOW)
-        record = node.change_record
+        record = node.listeners.change_record
         ended = security_change.completed(record) if record else None
         return {**self._enter(node, ended, NEXT, shown=record), "changed": False}
 
     def _next(self, node: KafkaNode, args: dict[str, Any]) -> Transition | None:
         try:
             if args["back"]:
-                return security_change.back(node.change_record)
+                return security_change.back(node.listeners.change_record)
             return security_change.forward(
-                node.change_record,
+                node.listeners.change_record,
                 {name: _running(one) for name, one in args["running"].items()},
-                node.wanted_listeners,
+                node.listeners.configured,
                 disconnect=args["disconnect"],
             )
         except ImpossibleError as error:
@@ -74,7 +74,7 @@ class ActionModule(LocalAction):
 
         `shown` is the record whose phase the lines describe, if it is another one.
         """
-        is_new = change is not None and change != node.change_record
+        is_new = change is not None and change != node.listeners.change_record
         if change and is_new:
             if self._task.check_mode:
                 texts = {**node.secrets.texts, transition.SECURITY: change.text()}
@@ -100,7 +100,7 @@ def _running(answer: dict[str, Any]) -> Running:
 
 
 def _line(text: str, node: KafkaNode, change: Transition | None) -> str:
-    wanted = node.wanted_listeners
+    wanted = node.listeners.configured
     former = Listeners.from_data(change.data) if change else wanted
     names = {
         name: listing(dict.fromkeys(one.name for one in (*some.brokers, *some.controllers)))

@@ -51,7 +51,7 @@ def _deploy(topology: Topology, host: str) -> None:
     voters = ",".join(
         f"{voter.id}@{address}:{'A' * 20}{number}A"
         for number, (voter, address) in enumerate(
-            zip(node.voters, node.quorum_addresses, strict=True)
+            zip(node.voters, node.quorum.addresses, strict=True)
         )
     )
     script = f"""set -e

@@ -47,7 +47,7 @@ def on_host(topology: Topology, script: str) -> str:
 def configurations(open_cluster: Topology, topology: Topology) -> dict[str, str]:
     """Return the client properties of each kind, as the host needs them."""
     plain = {"bootstrap.servers": ",".join(open_cluster.brokers.values())}
-    login = topology.cluster.brokers[0].user_client_config("admin", AUTHORITY)
+    login = topology.cluster.brokers[0].clients.user_config("admin", AUTHORITY)
     return {
         OPEN: properties(plain),
         STANDARD: properties({**login, **store("truststore", AUTHORITY)}),

@@ -56,7 +56,7 @@ def test_java_and_python_choose_the_same_partition(
     option = "--reader-property" if release_numbers(version) >= (4, 2) else "--property"
     command = (
         f"kafka-console-producer.sh --topic {topic} --command-config {CLIENT_PROPERTIES}"
-        f" --bootstrap-server {','.join(topology.cluster.kafka[first].bootstrap)}"
+        f" --bootstrap-server {','.join(topology.cluster.kafka[first].clients.bootstrap)}"
         f" {option} parse.key=true {option} key.separator=:"
     )
     hosts[first].check_output(

@@ -62,7 +62,7 @@ class Side:
             login = {**own, "ca": ca.read_text()}
         return {
             "from": self.alias,
-            "bootstrap_servers": cluster.brokers[0].client_bootstrap,
+            "bootstrap_servers": cluster.brokers[0].clients.user_bootstrap,
             "topics": [f"{prefix}*"],
             "groups": [f"{prefix}*"],
             **login,

@@ -117,7 +117,7 @@ def example(topology: Topology, admin: Any) -> Iterator[Example]:
     node = topology.cluster.brokers[0]
     host = testinfra.get_host(
         f"ansible://{node.name}?ansible_inventory={topology.inventory}",
-        sudo=node.has_secrets or "ssl.keystore.location" in node.client_config,
+        sudo=node.has_secrets or "ssl.keystore.location" in node.clients.config,
     )
     name = f"millrace-probe-{uuid.uuid4().hex[:8]}"
     yield Example(host, node.version, topology.connection, name)

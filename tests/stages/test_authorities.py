@@ -83,7 +83,7 @@ class Lab:
     def connection(self, user: str) -> Connection:
         """How a user connects with the password that it has now."""
         known = self.known()
-        found: dict[str, Any] = known.cluster.brokers[0].local_client_config(user)
+        found: dict[str, Any] = known.cluster.brokers[0].clients.local_config(user)
         return Connection.of({**found, "bootstrap.servers": ",".join(known.brokers.values())})
 
     def taken(self, secrets: Path) -> list[bool]:

@@ -206,7 +206,7 @@ class Site:
 
     def properties(self, user: str, password: str = "") -> dict[str, Any]:
         """The client properties of a user on this machine."""
-        found = self.known.cluster.brokers[0].local_client_config("admin" if password else user)
+        found = self.known.cluster.brokers[0].clients.local_config("admin" if password else user)
         if password:  # of a user that the cluster may not have
             module = found["sasl.jaas.config"].partition("username=")[0]
             login = f'username="{user}" password="{password}";'
@@ -234,7 +234,7 @@ class Site:
     def ports(self) -> Iterator[tuple[str, int]]:
         """Address and port of each listener of a node."""
         node = self.known.cluster.brokers[0]
-        for listener in node.listeners:
+        for listener in node.listeners.all:
             yield self.known.addresses[node.name], listener.port
 
 

@@ -82,8 +82,8 @@ def _service_name_underscore(service: Service) -> Findings:
 def _shows_names(service: Service) -> bool:
     """Return whether others compare the name of a service with its certificate."""
     if isinstance(service, KafkaNode):
-        listeners = (one for one in service.listeners if one.protocol.endswith("SSL"))
-        return any(service.listener_config(one).get(_NAME_CHECK, "https") for one in listeners)
+        listeners = (one for one in service.listeners.all if one.protocol.endswith("SSL"))
+        return any(service.properties.at(one).get(_NAME_CHECK, "https") for one in listeners)
     return service.is_secured and service.product in ("schema_registry", "zookeeper")
 
 

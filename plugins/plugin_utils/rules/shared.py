@@ -149,8 +149,8 @@ def java_options(cluster: Cluster) -> Iterator[tuple[str, Service, Place, list[s
 
 def place(node: KafkaNode, *keys: str) -> str:
     """Name variable and key of the first of some Kafka properties that the inventory sets."""
-    key = next((key for key in keys if node.layer_of(key)), keys[0])
-    layer = node.layer_of(key)
+    key = next((key for key in keys if node.properties.layer_of(key)), keys[0])
+    layer = node.properties.layer_of(key)
     return f"{layer}[{key}]" if layer else f"kafka_config[{key}] (not set)"
 
 

@@ -208,5 +208,5 @@ def _format_version(hosts: Sequence[InspectedHost]) -> Findings:
 
 def _is_unformatted(host: InspectedHost, node: KafkaNode) -> bool:
     """Return whether the directory of the metadata log has no meta.properties."""
-    path = node.metadata_dir or next(iter(node.data_dirs), "")
+    path = node.quorum.metadata_dir or next(iter(node.data_dirs), "")
     return any(found.path == path and found.meta is None for _, found in host.on_present_disks())

@@ -232,7 +232,9 @@ def complete(
 
     """
     directory = Path(cluster.inventory.secrets.directory)
-    of_kafka = (node.certificates or node.users_without_password for node in cluster.kafka.values())
+    of_kafka = (
+        node.certificates or node.security.users_without_password for node in cluster.kafka.values()
+    )
     texts = _new_texts(cluster, cluster.inventory.secrets.texts)
     others = (
         *(*cluster.identities, *cluster.rest_certificates),
@@ -321,7 +323,7 @@ def _complete(cluster: Cluster, found: Secrets, given: Authority | None, work: _
     users = {
         user.name
         for node in cluster.kafka.values()
-        for user in node.users_without_password
+        for user in node.security.users_without_password
         if not found.passwords.get(user.name)
     } | {name for name in cluster.registry_passwords if not found.passwords.get(name)}
     passwords = {**found.passwords, **{name: random_text() for name in sorted(users)}}
@@ -353,7 +355,7 @@ def _users(nodes: Iterable[KafkaNode]) -> set[str]:
     for node in nodes:
         super_users = str(node.config.get("super.users") or "").split(";")
         found |= {one.strip().partition(":")[2] for one in super_users}
-        found |= {user.name for user in node.users}
+        found |= {user.name for user in node.security.users}
     return found - {""}
 
 

@@ -147,8 +147,8 @@ def streaming(topology: Topology, hosts: dict[str, Host], plays: Plays) -> Itera
         topology.addresses[driver],
         topology.spark_token,
         f"{topology.cluster.spark[driver].shared_dir}/failover-stream",
-        topology.cluster.brokers[0].user_client_config(ADMIN, KAFKA_AUTHORITY)
-        or topology.cluster.brokers[0].client_config,
+        topology.cluster.brokers[0].clients.user_config(ADMIN, KAFKA_AUTHORITY)
+        or topology.cluster.brokers[0].clients.config,
         topic,
     )
     load_clients = Clients(topology.connection)

@@ -190,7 +190,7 @@ class Target:
 
     def number(self, node: int, key: str) -> int:
         """A property of a node, Kafka's own default where the inventory sets none."""
-        found = self.topology.cluster.kafka[self.topology.node(node)].number(key)
+        found = self.topology.cluster.kafka[self.topology.node(node)].properties.number(key)
         assert found is not None, key
         return found
 

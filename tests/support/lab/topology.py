@@ -74,7 +74,7 @@ class Topology:
 
     def bootstrap(self, host: str) -> str:
         """Where a broker's first listener answers."""
-        return f"{self.addresses[host]}:{self.cluster.kafka[host].client_listeners[0].port}"
+        return f"{self.addresses[host]}:{self.cluster.kafka[host].listeners.brokers[0].port}"
 
     @cached_property
     def brokers(self) -> dict[int, str]:
@@ -88,15 +88,15 @@ class Topology:
     @cached_property
     def connection(self) -> Connection:
         """How clients on this machine connect to the brokers."""
-        properties = self.cluster.brokers[0].local_client_config()
+        properties = self.cluster.brokers[0].clients.local_config()
         return Connection.of(properties, list(self.brokers.values()))
 
     @property
     def closed(self) -> bool:
         """Whether all of Kafka's listeners have TLS, and its users passwords."""
         nodes = self.cluster.kafka.values()
-        encrypted = all(one.encrypted for node in nodes for one in node.listeners)
-        return encrypted and all(one.login_listener for one in self.cluster.brokers)
+        encrypted = all(one.encrypted for node in nodes for one in node.listeners.all)
+        return encrypted and all(one.security.login_listener for one in self.cluster.brokers)
 
     @property
     def has_firewall(self) -> bool:

@@ -123,8 +123,8 @@ def facts(request: pytest.FixtureRequest, topology: Topology) -> Iterator[dict[s
             "brokers": topology.brokers,
             "client": {
                 "host": node.name,
-                "protocol": node.client_listeners[0].protocol,
-                "bootstrap": node.bootstrap[0],
+                "protocol": node.listeners.brokers[0].protocol,
+                "bootstrap": node.clients.bootstrap[0],
                 "config": CLIENT_PROPERTIES,
             },
         }

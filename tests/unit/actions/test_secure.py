@@ -170,13 +170,13 @@ def test_clients_log_in_when_all_nodes_have_the_listener(combined: Site) -> None
     """The load of a run that adds it still connects as before."""
 
     def protocol() -> str:
-        found = combined.nodes()["k1"].local_client_config("ledger")
+        found = combined.nodes()["k1"].clients.local_config("ledger")
         assert client_files(found)
         return str(found["security.protocol"])
 
     combined.choose()
     combined.deploy()
-    user = combined.nodes()["k1"].users_without_password[0]
+    user = combined.nodes()["k1"].security.users_without_password[0]
     passwords = combined.place / ".secrets/passwords"
     passwords.mkdir()
     for name in ("admin", "ledger", user.name):
@@ -231,7 +231,7 @@ def test_each_phase_can_be_taken_back(combined: Site) -> None:
     }
     assert "authorizer.class.name" not in combined.config()
     combined.complete()
-    assert combined.nodes()["k1"].change is None
+    assert combined.nodes()["k1"].listeners.change is None
     # The inventory says again what the nodes have.
     combined.write(kafka_security="open")
     combined.deploy()
@@ -368,7 +368,7 @@ def test_an_open_inventory_is_refused(tmp_path: Path) -> None:
 
 def test_check_mode_shows_the_phase_and_stores_nothing(combined: Site) -> None:
     assert combined.choose(check=True)["phase"] == "added"
-    change = combined.nodes()["k1"].change
+    change = combined.nodes()["k1"].listeners.change
     assert change
     assert change.phase == "added"
     assert not (combined.place / RECORD).exists()

@@ -68,7 +68,7 @@ def with_secrets(found: Cluster) -> Cluster:
         {
             name: f"(password of {name})"
             for name in (
-                *(one.name for x in nodes for one in x.users_without_password),
+                *(one.name for x in nodes for one in x.security.users_without_password),
                 *found.registry_passwords,
             )
         },

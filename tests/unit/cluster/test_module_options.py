@@ -118,8 +118,8 @@ def test_storage_is_formatted_with_the_nodes_own_tools() -> None:
         "cluster_id": CLUSTER_ID,
         "log_dirs": ["/d1", "/d2"],
         "controller": True,
-        "initial_controllers": node.initial_controllers,
-        "bootstrap": node.other_brokers_first,
+        "initial_controllers": node.quorum.initial_controllers,
+        "bootstrap": node.clients.other_brokers_first,
     }
 
 

@@ -194,7 +194,7 @@ def replacing(directory: Path) -> tuple[str, ...]:
 def may_replace(directory: Path) -> set[str]:
     """The users whose password would replace that of Kafka."""
     (node, *_) = closed(directory).brokers
-    return {user.name for user in node.users if node.may_replace(user)}
+    return {user.name for user in node.security.users if node.security.may_replace(user)}
 
 
 def test_a_rotated_password_may_replace_the_one_in_kafka_until_it_has(directory: Path) -> None:
@@ -259,4 +259,6 @@ def test_a_directory_that_is_accepted_comes_after_what_hosts_have(
 def test_passwords_of_the_inventory_replace_all_others(directory: Path) -> None:
     user = {"name": "billing", "password": "of-a-vault"}
     (node, *_) = closed(directory, kafka_users=[user]).brokers
-    assert {one.name for one in node.users if node.may_replace(one)} == {"billing"}
+    assert {one.name for one in node.security.users if node.security.may_replace(one)} == {
+        "billing"
+    }

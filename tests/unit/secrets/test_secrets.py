@@ -125,7 +125,7 @@ def test_what_is_missing_is_made_once(directory: Path) -> None:
     found = resolve(replace(closed(directory).inventory, secrets=first))
     for node in found.kafka.values():
         assert found.missing_secrets(node.name, "kafka") == []
-        assert node.users_without_password == []
+        assert node.security.users_without_password == []
 
 
 def test_nobody_else_reads_them(directory: Path) -> None:

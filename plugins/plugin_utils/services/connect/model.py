@@ -210,7 +210,7 @@ class Worker(KafkaService):
         if self.broker is None or not self.kafka_login:
             return {}
         wanted = dict.fromkeys(one.user for one in self.connectors if one.user and one.present)
-        return {user: self.broker.user_client_config(user, KAFKA_AUTHORITY) for user in wanted}
+        return {user: self.broker.clients.user_config(user, KAFKA_AUTHORITY) for user in wanted}
 
     @property
     def missing_secrets(self) -> list[str]:

@@ -78,7 +78,7 @@ class Console(PythonProgram):
     @property
     def client(self) -> dict[str, Any]:
         """Its client properties."""
-        return dict(self.login or (self.broker.client_config if self.broker else {}))
+        return dict(self.login or (self.broker.clients.config if self.broker else {}))
 
     @property
     def missing_secrets(self) -> list[str]:
@@ -118,7 +118,7 @@ class Console(PythonProgram):
         }
         if broker:
             kafka |= {
-                "bootstrap": broker.client_bootstrap,
+                "bootstrap": broker.clients.user_bootstrap,
                 "expect_brokers": [one.id for one in broker.brokers],
                 "expect_voters": [one.id for one in broker.voters],
             }

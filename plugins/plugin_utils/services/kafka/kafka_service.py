@@ -37,20 +37,22 @@ class KafkaService(Server, Certified):
     def kafka_login(self) -> Mapping[str, Any]:
         """The client properties with which it logs in to Kafka, empty if it need not."""
         broker = self.broker
-        return broker.user_client_config(self.kafka_user, self.kafka_authority) if broker else {}
+        return broker.clients.user_config(self.kafka_user, self.kafka_authority) if broker else {}
 
     @property
     def kafka_bootstrap(self) -> str:
         """The addresses of brokers, for a client."""
-        return ",".join(self.broker.client_bootstrap) if self.broker else ""
+        return ",".join(self.broker.clients.user_bootstrap) if self.broker else ""
 
     @property
     def kafka_client(self) -> dict[str, Any]:
         """Its client properties for Kafka, without addresses."""
-        known = self.kafka_login or (self.broker.client_config if self.broker else {})
+        known = self.kafka_login or (self.broker.clients.config if self.broker else {})
         return {key: value for key, value in known.items() if key != "bootstrap.servers"}
 
     def missing_passwords(self, users: Collection[str]) -> list[str]:
         """Return the passwords of users of Kafka that it needs and that are not there."""
-        without = self.broker.users_without_password if self.broker and self.kafka_login else []
-        return [f"the password of {one.name}" for one in without if one.name in users]
+        if not self.broker or not self.kafka_login:
+            return []
+        without = self.broker.security.users_without_password
+        return [f"the password of {user.name}" for user in without if user.name in users]

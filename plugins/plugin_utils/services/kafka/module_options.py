@@ -9,19 +9,31 @@ from ...cluster.module_options import Operations, Options
 from ..connect import connectors
 from ..schema_registry import model as schema_registry
 from . import node as kafka
-from . import security
 from .listeners import MOVED
 from .node import KafkaNode
-from .security import User
+from .peers import addresses
+from .security import ITERATIONS, User
 
 
 def _kafka_health(node: KafkaNode, cluster: Cluster) -> Options:
-    return {**_gate(node, cluster), "tls_addresses": node.tls_addresses}
+    return {**_gate(node, cluster), "tls_addresses": _tls_addresses(node)}
+
+
+def _tls_addresses(node: KafkaNode) -> list[str]:
+    """Return what the nodes of the cluster listen on with TLS, `host:port`."""
+    listeners = [(listener, node.brokers) for listener in node.listeners.brokers]
+    listeners += [(listener, node.voters) for listener in node.listeners.controllers]
+    return [
+        address
+        for listener, peers in listeners
+        if listener.encrypted
+        for address in addresses(listener, peers)
+    ]
 
 
 def _expected(node: KafkaNode, _: Cluster) -> Options:
     return {
-        "bootstrap": node.other_brokers_first,
+        "bootstrap": node.clients.other_brokers_first,
         "expect_brokers": [peer.id for peer in node.brokers],
         "expect_voters": [peer.id for peer in node.voters],
         **({"cluster_id": node.cluster_id} if node.cluster_id else {}),
@@ -45,8 +57,8 @@ def _kafka_restart(node: KafkaNode, cluster: Cluster) -> Options:
             "id": node.id,
             "broker": node.is_broker,
             "controller": node.is_controller,
-            "address": node.own_address,
-            "ports": [one.port for one in node.listeners],
+            "address": node.clients.own_address,
+            "ports": [one.port for one in node.listeners.all],
             "data_dirs": node.data_dirs,
             "replication": node.replication_factor,
             "peers": _peers(node),
@@ -73,15 +85,15 @@ def _kafka_storage(node: KafkaNode, _: Cluster) -> Options:
         "cluster_id": node.cluster_id,
         "log_dirs": list(dict.fromkeys(path for _, path in node.data_directories)),
         "controller": node.is_controller,
-        "initial_controllers": node.initial_controllers,
-        "bootstrap": node.other_brokers_first,
+        "initial_controllers": node.quorum.initial_controllers,
+        "bootstrap": node.clients.other_brokers_first,
     }
 
 
 def _kafka_voter(node: KafkaNode, _: Cluster) -> Options:
     return {
         **_as_service_user(node),
-        "bootstrap": node.bootstrap,
+        "bootstrap": node.clients.bootstrap,
         "timeout": node.settings["kafka_start_timeout"],
     }
 
@@ -93,9 +105,10 @@ def _kafka_features(node: KafkaNode, cluster: Cluster) -> Options:
 def _kafka_dynamic_config(node: KafkaNode, _: Cluster) -> Options:
     # The connection is to the broker itself. Before its restart the certificate that it shows lacks
     # an address that has changed since.
-    port = node.own_address.rpartition(":")[2]
+    address = node.clients.own_address
+    port = address.rpartition(":")[2]
     return {
-        "bootstrap": [f"localhost:{port}" if node.keys_are_ours else node.own_address],
+        "bootstrap": [f"localhost:{port}" if node.security.keys_are_ours else address],
         "node_id": node.id,
         "keys": node.dynamic_keys,
         "path": kafka.SERVER_PROPERTIES,
@@ -105,14 +118,15 @@ def _kafka_dynamic_config(node: KafkaNode, _: Cluster) -> Options:
 
 def _kafka_users(node: KafkaNode, _: Cluster) -> Options:
     # A login shows whether a user's password is the one that it should have.
-    login = node.login_listener
-    trust = {k: one for k, one in node.client_config.items() if k.startswith("ssl.truststore.")}
+    security = node.security
+    login = security.login_listener
+    trust = {k: one for k, one in node.clients.config.items() if k.startswith("ssl.truststore.")}
     return {
-        "bootstrap": node.bootstrap,
-        "users": [_user(one, may_replace=node.may_replace(one)) for one in node.users],
-        "mechanism": node.login_mechanism,
-        "iterations": security.ITERATIONS,
-        "login_bootstrap": node.client_bootstrap if login else [],
+        "bootstrap": node.clients.bootstrap,
+        "users": [_user(user, may_replace=security.may_replace(user)) for user in security.users],
+        "mechanism": security.login_mechanism,
+        "iterations": ITERATIONS,
+        "login_bootstrap": node.clients.user_bootstrap if login else [],
         "login_properties": {"security.protocol": login.protocol, **trust} if login else {},
         "wait": node.settings["kafka_start_timeout"],
     }
@@ -121,19 +135,20 @@ def _kafka_users(node: KafkaNode, _: Cluster) -> Options:
 def _kafka_topics(node: KafkaNode, cluster: Cluster) -> Options:
     worker = next(iter(cluster.connect.values()), None)
     found = connectors.topics_read(worker.connectors) if worker else {}
-    return {"bootstrap": node.bootstrap, "topics": found}
+    return {"bootstrap": node.clients.bootstrap, "topics": found}
 
 
 def _kafka_service_topics(node: KafkaNode, cluster: Cluster) -> Options:
     found = schema_registry.topics(node.replication_factor) if cluster.schema_registry else {}
     wait = node.settings["kafka_start_timeout"]
-    return {"bootstrap": node.bootstrap, "topics": found, "wait": wait}
+    return {"bootstrap": node.clients.bootstrap, "topics": found, "wait": wait}
 
 
 def _kafka_listeners(node: KafkaNode, _: Cluster) -> Options:
     # Who still uses the former listeners counts when they are about to be closed.
-    leaves = node.change is not None and node.change.complete and node.change.phase == MOVED
-    return {"ports": [one.port for one in node.former_listeners] if leaves else []}
+    change = node.listeners.change
+    leaves = change is not None and change.complete and change.phase == MOVED
+    return {"ports": [one.port for one in node.listeners.former] if leaves else []}
 
 
 def _user(user: User, *, may_replace: bool) -> Options:
@@ -160,8 +175,8 @@ def _as_service_user(node: KafkaNode) -> Options:
 
 def _peers(node: KafkaNode) -> list[str]:
     """Return the addresses of all other nodes."""
-    brokers = zip(node.bootstrap, (peer.id for peer in node.brokers), strict=False)
-    voters = zip(node.quorum_addresses, (peer.id for peer in node.voters), strict=False)
+    brokers = zip(node.clients.bootstrap, (peer.id for peer in node.brokers), strict=False)
+    voters = zip(node.quorum.addresses, (peer.id for peer in node.voters), strict=False)
     found = [*brokers, *voters]
     own = {address for address, peer in found if peer == node.id}
     return list(dict.fromkeys(address for address, _ in found if address not in own))

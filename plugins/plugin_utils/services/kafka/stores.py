@@ -56,8 +56,8 @@ def of_host(node: KafkaNode) -> list[Store]:
 
 def encrypted(node: KafkaNode) -> Iterator[tuple[Listener, Mapping[str, Any]]]:
     """Yield each listener with stores, and its properties."""
-    for one in node.listeners:
-        config = node.listener_config(one)
+    for one in node.listeners.all:
+        config = node.properties.at(one)
         # A custom engine factory reads what it wants.
         if one.encrypted and not config.get("ssl.engine.factory.class"):
             yield one, config
@@ -65,7 +65,7 @@ def encrypted(node: KafkaNode) -> Iterator[tuple[Listener, Mapping[str, Any]]]:
 
 def key_store(node: KafkaNode, listener: Listener) -> Store:
     """Return the key store of a listener, and what nodes expect of it."""
-    config = node.listener_config(listener)
+    config = node.properties.at(listener)
     password = str(config.get(_PASSWORD) or "")
     truststore, authorities = _trusted(node, config) if is_inner(node, listener) else ("", "")
     return Store(
@@ -86,13 +86,13 @@ def client_auth(node: KafkaNode, listener: Listener) -> str:
     key = CLIENT_AUTH
     if listener.protocol == "SASL_SSL":
         key = f"listener.name.{listener.name.lower()}.{CLIENT_AUTH}"
-    return str(node.listener_config(listener).get(key) or "none").lower()
+    return str(node.properties.at(listener).get(key) or "none").lower()
 
 
 def is_inner(node: KafkaNode, listener: Listener) -> bool:
     """Return whether nodes talk to each other by a listener; one controller alone does not."""
-    between_brokers = listener.name.upper() == node.inter_broker_listener.upper()
-    return between_brokers or (listener in node.controller_listeners and len(node.voters) > 1)
+    between_brokers = listener.name.upper() == node.listeners.between_brokers.upper()
+    return between_brokers or (listener in node.listeners.controllers and len(node.voters) > 1)
 
 
 def checks_names(config: Mapping[str, Any]) -> bool:

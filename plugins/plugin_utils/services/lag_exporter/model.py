@@ -48,8 +48,8 @@ class LagExporter(PythonProgram):
         """Its client properties."""
         broker, others = self.broker, {}
         if broker:
-            servers = ",".join(broker.client_bootstrap)
-            others = {**broker.client_config, "bootstrap.servers": servers}
+            servers = ",".join(broker.clients.user_bootstrap)
+            others = {**broker.clients.config, "bootstrap.servers": servers}
         return {**(self.login or others), **by_name(self.settings[CLIENT])}
 
     @property

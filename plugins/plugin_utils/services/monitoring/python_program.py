@@ -107,12 +107,12 @@ class PythonProgram(Packaged):
     @property
     def login(self) -> Mapping[str, Any]:
         """The client properties with which it logs in to Kafka, empty if it need not."""
-        return self.broker.user_client_config(KAFKA_USER, self.authority) if self.broker else {}
+        return self.broker.clients.user_config(KAFKA_USER, self.authority) if self.broker else {}
 
     @property
     def missing_password(self) -> list[str]:
         """The password with which it logs in, by a name, if it is not there."""
-        without = self.broker.users_without_password if self.broker and self.login else []
+        without = self.broker.security.users_without_password if self.broker and self.login else []
         return [f"the password of {one.name}" for one in without if one.name == KAFKA_USER]
 
     def program_files(self) -> dict[str, Entry]:

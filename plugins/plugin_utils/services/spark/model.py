@@ -442,19 +442,19 @@ class SparkHost(Service):
         """Return the client properties with which a user of jobs logs in, empty if it need not."""
         if self.broker is None or not user:
             return {}
-        return self.broker.user_client_config(user, KAFKA_AUTHORITY)
+        return self.broker.clients.user_config(user, KAFKA_AUTHORITY)
 
     def kafka_client(self, user: str) -> Mapping[str, Any]:
         """Return the client properties of a job, empty without Kafka."""
         if login := self.kafka_login(user):
             reference = f"${{file:{spark_jobs.login_file(user)}:{_LOGIN_KEY}}}"
             return {**login, **_PROVIDER, _LOGIN_KEY: reference}
-        return self.broker.client_config if self.broker else {}
+        return self.broker.clients.config if self.broker else {}
 
     @property
     def kafka_users_without_password(self) -> list[str]:
         """The users of jobs whose passwords are not known."""
-        users = self.broker.users_without_password if self.broker else []
+        users = self.broker.security.users_without_password if self.broker else []
         missing = {one.name for one in users}
         return [name for name in self.kafka_users if name in missing and self.kafka_login(name)]
 

@@ -164,7 +164,7 @@ def unclean_election(on: Watched) -> Iterator[Mapping[str, Labels]]:
     # With more, a replica that has left the ISR could still be elected cleanly (KIP-966).
     configs = {"min.insync.replicas": "1"}
     on.create_topic(topic, assignments={0: [leader, follower]}, configs=configs)
-    port = on.topology.cluster.kafka[where].node_listener.port
+    port = on.topology.cluster.kafka[where].listeners.for_host.port
     peer = on.topology.addresses[on.topology.node(follower)]
 
     def partition_is(**wanted: object) -> None:

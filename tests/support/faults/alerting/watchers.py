@@ -81,7 +81,7 @@ def rule_fails(on: Watched) -> Iterator[Mapping[str, Labels]]:
 def lag_unknown(on: Watched) -> Iterator[Mapping[str, Labels]]:
     """The lag exporter does not reach the brokers."""
     where = on.member("monitoring")
-    port = on.topology.cluster.brokers[0].client_listeners[0].port
+    port = on.topology.cluster.brokers[0].listeners.brokers[0].port
     on.sh(where, CUT_OFF, str(port))
     try:
         yield {"LagUnknown": {"host": where}}

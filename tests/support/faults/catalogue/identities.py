@@ -77,7 +77,7 @@ def tls_1_1() -> ssl.SSLContext:
 def listeners(target: Target) -> Iterator[tuple[str, str]]:
     """Yield the host and the address of each listener of each Kafka node, all of them with TLS."""
     for where, node in target.topology.cluster.kafka.items():
-        for listener in node.listeners:
+        for listener in node.listeners.all:
             assert listener.encrypted, listener
             yield where, f"{target.topology.addresses[where]}:{listener.port}"
 

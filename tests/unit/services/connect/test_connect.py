@@ -99,7 +99,7 @@ def test_connectors_do_not_get_the_login_of_the_workers() -> None:
 
 
 def test_only_workers_may_use_the_group_and_its_topics() -> None:
-    found = cluster(GROUPS, IDS, **CLOSED, connect_group="databases").kafka["k1"].users
+    found = cluster(GROUPS, IDS, **CLOSED, connect_group="databases").kafka["k1"].security.users
     (user,) = [one for one in found if one.name == KAFKA_USER]
     names = {one.get("topic") or one.get("group") or one["transactional_id"] for one in user.grants}
     assert names == {
@@ -110,9 +110,9 @@ def test_only_workers_may_use_the_group_and_its_topics() -> None:
 
 def test_the_user_of_the_workers_is_made_where_kafka_has_users() -> None:
     found = cluster(GROUPS, IDS, **CLOSED)
-    assert KAFKA_USER in {one.name for one in found.kafka["k1"].users}
+    assert KAFKA_USER in {one.name for one in found.kafka["k1"].security.users}
     without = cluster(KAFKA, IDS, **CLOSED)
-    assert KAFKA_USER not in {one.name for one in without.kafka["k1"].users}
+    assert KAFKA_USER not in {one.name for one in without.kafka["k1"].security.users}
 
 
 def test_what_is_missing_is_named() -> None:

@@ -65,7 +65,7 @@ def asked(found: Cluster) -> list[dict[str, Any]]:
 
 
 def user(found: Cluster, name: str) -> User:
-    return next(one for one in found.kafka["k1"].users if one.name == name)
+    return next(one for one in found.kafka["k1"].security.users if one.name == name)
 
 
 def test_a_connector_logs_in_as_its_own_user() -> None:
@@ -126,7 +126,7 @@ def test_users_may_do_what_their_kind_of_connector_needs_and_no_more() -> None:
 def test_the_user_of_an_absent_connector_is_left_until_it_is_gone() -> None:
     gone = {**SINK, "state": "absent"}
     found = closed(gone)
-    assert "planes-sink" not in {one.name for one in found.kafka["k1"].users}
+    assert "planes-sink" not in {one.name for one in found.kafka["k1"].security.users}
     assert LOGIN not in found.connect["w1"].secret_files()
     (one,) = asked(found)
     assert (one["state"], one["config"]) == ("absent", {})

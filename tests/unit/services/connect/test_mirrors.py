@@ -74,7 +74,7 @@ def test_offsets_of_a_mirror_that_has_no_groups_any_more_are_not_copied() -> Non
     assert {one["name"]: one["state"] for one in options} == dict(
         zip(NAMES, ("running", "absent"), strict=True)
     )
-    users = {one.name for one in found.kafka["k1"].users}
+    users = {one.name for one in found.kafka["k1"].security.users}
     assert NAMES[0] in users
     assert NAMES[1] not in users
 
@@ -108,7 +108,7 @@ def test_another_password_is_another_configuration() -> None:
 
 
 def test_users_may_write_copies_alone() -> None:
-    found = {one.name: one.grants for one in second().kafka["k1"].users}
+    found = {one.name: one.grants for one in second().kafka["k1"].security.users}
     writing = {
         str(one.get("topic"))
         for name in NAMES

@@ -85,9 +85,9 @@ def test_a_later_layer_wins(layered: Cluster, key: str, b1: object, b2: object) 
 
 def test_the_variable_that_sets_a_property_is_known(layered: Cluster) -> None:
     node = layered.kafka["b2"]
-    assert node.layer_of("num.io.threads") == "kafka_host_config"
-    assert node.layer_of("log.segment.bytes") == "kafka_config"
-    assert node.layer_of("compression.type") == ""
+    assert node.properties.layer_of("num.io.threads") == "kafka_host_config"
+    assert node.properties.layer_of("log.segment.bytes") == "kafka_config"
+    assert node.properties.layer_of("compression.type") == ""
 
 
 def test_a_broker_does_not_vote(layered: Cluster) -> None:
@@ -115,7 +115,7 @@ def test_a_host_has_its_own_address_and_rack(layered: Cluster) -> None:
     config = layered.kafka["b2"].config
     assert config["advertised.listeners"] == "CLIENT://b2.example.org:9092"
     assert config["broker.rack"] == "north"
-    assert "b2.example.org:9092" in layered.kafka["b1"].bootstrap
+    assert "b2.example.org:9092" in layered.kafka["b1"].clients.bootstrap
 
 
 def test_static_voters_are_for_a_cluster_that_has_them() -> None:
@@ -263,7 +263,7 @@ def listening(protocol: str, config: dict[str, Any], **variables: Any) -> model.
 def test_a_client_takes_over_stores_and_no_password(
     config: dict[str, Any], protocol: str, expected: dict[str, Any]
 ) -> None:
-    assert listening(protocol, config).client_config == {
+    assert listening(protocol, config).clients.config == {
         "bootstrap.servers": "b1:9092",
         "security.protocol": protocol,
         **expected,
@@ -278,7 +278,7 @@ def test_a_client_on_the_controller_has_its_own_stores() -> None:
         kafka_client_config={"client.id": "me"},
         kafka_local_client_config=own,
     )
-    assert node.local_client_config() == {
+    assert node.clients.local_config() == {
         "bootstrap.servers": "b1:9092",
         "security.protocol": "SSL",
         "ssl.endpoint.identification.algorithm": "",
@@ -327,15 +327,15 @@ def test_initial_controllers_name_the_directory_of_each_voter() -> None:
     nodes = kafka(1, 2, kafka_cluster_id=CLUSTER_ID).kafka
     first, second = (directory_id(CLUSTER_ID, number) for number in (11, 12))
     expected = f"11@c1:9093:{first},12@c2:9093:{second}"
-    assert {node.initial_controllers for node in nodes.values()} == {expected}
-    assert kafka(1, 2).kafka["c1"].initial_controllers == "", "there is no cluster id yet"
+    assert {node.quorum.initial_controllers for node in nodes.values()} == {expected}
+    assert kafka(1, 2).kafka["c1"].quorum.initial_controllers == "", "there is no cluster id yet"
 
 
 def test_the_bootstrap_for_a_stop_has_the_other_brokers_first() -> None:
     found = kafka(3, 1).kafka
-    assert found["b2"].bootstrap == ["b1:9092", "b2:9092", "b3:9092"]
-    assert found["b2"].other_brokers_first == ["b1:9092", "b3:9092", "b2:9092"]
-    assert found["c1"].other_brokers_first == found["c1"].bootstrap
+    assert found["b2"].clients.bootstrap == ["b1:9092", "b2:9092", "b3:9092"]
+    assert found["b2"].clients.other_brokers_first == ["b1:9092", "b3:9092", "b2:9092"]
+    assert found["c1"].clients.other_brokers_first == found["c1"].clients.bootstrap
 
 
 @pytest.mark.parametrize(
@@ -351,7 +351,7 @@ def test_the_bootstrap_for_a_stop_has_the_other_brokers_first() -> None:
 def test_a_number_is_the_effective_one(
     key: str, config: dict[str, Any], expected: int | None
 ) -> None:
-    assert broker(kafka_config=config).number(key) == expected
+    assert broker(kafka_config=config).properties.number(key) == expected
 
 
 def test_directories_that_hold_data_are_named_by_their_variable() -> None:

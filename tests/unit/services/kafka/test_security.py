@@ -90,7 +90,7 @@ def with_passwords(found: Cluster, passwords: Mapping[str, str]) -> Cluster:
 
 
 def protocols(node: KafkaNode) -> dict[str, str]:
-    return {one.name: one.protocol for one in node.listeners}
+    return {one.name: one.protocol for one in node.listeners.all}
 
 
 def of_listener(node: KafkaNode, name: str) -> dict[str, Any]:
@@ -107,10 +107,13 @@ def test_a_closed_node_has_a_listener_for_each_of_the_three() -> None:
     assert protocols(found["b1"]) == {"CLIENT_TLS": "SASL_SSL", "INTERNAL": "SSL"}
     assert protocols(found["c1"]) == {"CONTROLLER_TLS": "SSL"}
     assert found["b1"].config["inter.broker.listener.name"] == "INTERNAL"
-    assert len({one.port for node in found.values() for one in node.listeners}) == 3
-    assert found["b1"].client_bootstrap == ["b1:9095", "b2:9095"]
-    assert found["b1"].bootstrap == ["b1:9094", "b2:9094"], "nodes need no user"
-    assert (found["b1"].own_address, found["c1"].own_address) == ("b1:9094", "c1:9096")
+    assert len({one.port for node in found.values() for one in node.listeners.all}) == 3
+    assert found["b1"].clients.user_bootstrap == ["b1:9095", "b2:9095"]
+    assert found["b1"].clients.bootstrap == ["b1:9094", "b2:9094"], "nodes need no user"
+    assert (found["b1"].clients.own_address, found["c1"].clients.own_address) == (
+        "b1:9094",
+        "c1:9096",
+    )
 
 
 def test_an_open_node_sets_nothing_of_security() -> None:
@@ -118,7 +121,7 @@ def test_an_open_node_sets_nothing_of_security() -> None:
     assert protocols(node) == {"CLIENT": "PLAINTEXT"}
     assert node.config["inter.broker.listener.name"] == "CLIENT"
     assert node.layers["security"] == {}
-    assert (node.certificates, node.users, node.keys_are_ours) == ([], [], False)
+    assert (node.certificates, node.security.users, node.security.keys_are_ours) == ([], [], False)
     assert not [key for key in node.config if key.startswith(("ssl.", "sasl.", "authorizer"))]
 
 
@@ -181,7 +184,7 @@ def test_listeners_of_the_inventory_replace_those_of_the_preset() -> None:
     assert of_listener(node, "partners")["ssl.keystore.location"] == security.CLIENTS_STORE
     assert of_listener(node, "nodes") == {"ssl.client.auth": "required"}
     assert not of_listener(node, "client")
-    assert (node.bootstrap[0], node.client_bootstrap[0]) == ("b1:9194", "b1:9192")
+    assert (node.clients.bootstrap[0], node.clients.user_bootstrap[0]) == ("b1:9194", "b1:9192")
 
 
 @pytest.mark.parametrize(
@@ -192,14 +195,14 @@ def test_brokers_take_internal_else_the_first(names: tuple[str, ...], expected: 
         {"name": name, "port": 9100 + number, "protocol": "SSL"}
         for number, name in enumerate(names)
     ]
-    assert closed_broker(kafka_listeners=listeners).inter_broker_listener == expected
+    assert closed_broker(kafka_listeners=listeners).listeners.between_brokers == expected
 
 
 def test_certificates_alone_make_no_users() -> None:
     node = closed_broker(kafka_listeners=[{"name": "CLIENT", "port": 9092, "protocol": "SSL"}])
-    assert node.users == []
+    assert node.security.users == []
     assert [one.path for one in node.certificates] == [security.NODE_STORE]
-    assert node.user_client_config(security.ADMIN, "/ca.pem") == {}
+    assert node.clients.user_config(security.ADMIN, "/ca.pem") == {}
 
 
 def test_the_controllers_listener_can_be_another() -> None:
@@ -221,11 +224,11 @@ def test_properties_of_the_inventory_win() -> None:
 
 def test_key_stores_of_the_inventory_are_for_all_listeners() -> None:
     node = closed_broker(kafka_config=OWN_KEYS)
-    for listener in node.listeners:
-        assert node.listener_config(listener)["ssl.keystore.location"] == OWN
-    assert (node.keys_are_ours, node.certificates) == (False, [])
+    for listener in node.listeners.all:
+        assert node.properties.at(listener)["ssl.keystore.location"] == OWN
+    assert (node.security.keys_are_ours, node.certificates) == (False, [])
     assert not [path for path in node.files() if path.startswith(security.DIRECTORY)]
-    assert node.user_client_config(security.ADMIN, "/ca.pem").keys() == {
+    assert node.clients.user_config(security.ADMIN, "/ca.pem").keys() == {
         *("bootstrap.servers", "security.protocol", "sasl.mechanism", "sasl.jaas.config")
     }, "the client brings its own trust store"
 
@@ -244,26 +247,26 @@ def test_nothing_of_the_preset_is_beside_keys_of_the_inventory(own: dict[str, st
     node = closed_broker(kafka_config=own)
     stores = {key for key in node.config if "store" in key}
     assert stores == {key for key in own if "store" in key}
-    assert (node.keys_are_ours, node.certificates) == (False, [])
+    assert (node.security.keys_are_ours, node.certificates) == (False, [])
 
 
 def test_a_trust_store_of_the_inventory_leaves_the_keys() -> None:
     own = {"ssl.truststore.certificates": "-----BEGIN CERTIFICATE-----"}
     node = closed_broker(kafka_config=own)
     assert {key for key in node.config if "truststore" in key} == own.keys()
-    assert node.keys_are_ours
+    assert node.security.keys_are_ours
 
 
 def test_a_name_of_a_listener_is_meant_in_any_case() -> None:
     node = closed_broker(kafka_inter_broker_listener="internal")
-    assert node.inter_broker_listener == "INTERNAL"
-    assert node.node_listener.name == "INTERNAL"
+    assert node.listeners.between_brokers == "INTERNAL"
+    assert node.listeners.for_host.name == "INTERNAL"
     assert of_listener(node, "internal") == {"ssl.client.auth": "required"}
     small = [
         {"name": "client", "port": 9092, "protocol": "SASL_SSL"},
         {"name": "internal", "port": 9094, "protocol": "SSL"},
     ]
-    assert closed_broker(kafka_listeners=small).node_listener.name == "internal"
+    assert closed_broker(kafka_listeners=small).listeners.for_host.name == "internal"
 
 
 def test_a_key_store_of_one_listener_leaves_the_others() -> None:
@@ -308,13 +311,13 @@ def test_a_node_that_joins_changes_nothing_of_the_others() -> None:
         for brokers in (2, 3)
     )
     assert before.config[SUPER_USERS] == after.config[SUPER_USERS]
-    assert after.common_name in after.config[SUPER_USERS]
+    assert after.security.common_name in after.config[SUPER_USERS]
 
 
 def test_keys_of_the_site_have_the_names_of_their_hosts() -> None:
     node = closed_broker(kafka_config=OWN_KEYS)
     assert node.config[SUPER_USERS] == "User:b1;User:b2;User:c1;User:admin"
-    assert node.common_name == "b1"
+    assert node.security.common_name == "b1"
 
 
 def test_a_certificate_of_a_host_with_a_long_name() -> None:
@@ -370,11 +373,11 @@ def test_a_closed_nodes_properties_hold_no_secret(node: KafkaNode) -> None:
 
 
 def names(node: KafkaNode) -> list[str]:
-    return [one.name for one in node.users]
+    return [one.name for one in node.security.users]
 
 
 def user(node: KafkaNode, name: str) -> security.User:
-    return next(one for one in node.users if one.name == name)
+    return next(one for one in node.security.users if one.name == name)
 
 
 def test_millraces_own_users() -> None:
@@ -401,7 +404,7 @@ def test_users_of_the_inventory_are_added_to_them() -> None:
     assert names(node) == [security.ADMIN, security.LEDGER, "app", "bridge", "gone"]
     assert user(node, "app").grants == [{**grant, "pattern": "literal"}]
     assert (user(node, "bridge").scram, user(node, "gone").present) == (False, False)
-    assert [one.name for one in node.users_without_password] == [
+    assert [one.name for one in node.security.users_without_password] == [
         *(security.ADMIN, security.LEDGER, "app")
     ]
 
@@ -421,7 +424,9 @@ def test_users_of_an_open_cluster_are_the_inventorys_alone() -> None:
     users = [{"name": "app"}]
     node = closed_broker(kafka_security=OPEN, kafka_listeners=listeners, kafka_users=users)
     assert names(node) == ["app"]
-    assert closed_broker(kafka_security=OPEN, kafka_users=users).users == [], "nobody logs in"
+    assert closed_broker(kafka_security=OPEN, kafka_users=users).security.users == [], (
+        "nobody logs in"
+    )
 
 
 def logins(**variables: Any) -> tuple[list[str], dict[str, Any]]:
@@ -439,7 +444,7 @@ def test_passwords_are_checked_at_the_listener_that_takes_them() -> None:
         assert addresses == ["b1:9092", "b2:9092"]
         assert properties["security.protocol"] == "SASL_SSL"
         node = with_secrets(closed(kafka_listeners=listeners)).kafka["b1"]
-        assert node.local_client_config()["bootstrap.servers"] == "b1:9092,b2:9092"
+        assert node.clients.local_config()["bootstrap.servers"] == "b1:9092,b2:9092"
 
 
 def test_without_a_listener_that_takes_passwords_nobody_gets_one() -> None:
@@ -449,7 +454,11 @@ def test_without_a_listener_that_takes_passwords_nobody_gets_one() -> None:
     other = {"listener.name.client_tls.sasl.enabled.mechanisms": "OAUTHBEARER"}
     assert logins(kafka_config=other, kafka_users=users) == ([], {})
     node = closed_broker(kafka_config=other, kafka_users=users)
-    assert (names(node), node.users_without_password, node.clients_log_in) == (["app"], [], False)
+    assert (names(node), node.security.users_without_password, node.clients.log_in) == (
+        ["app"],
+        [],
+        False,
+    )
     everywhere = {"sasl.enabled.mechanisms": "OAUTHBEARER"}
     assert logins(kafka_config=everywhere, kafka_users=users) == ([], {}), "the preset is below it"
     both = {"listener.name.client_tls.sasl.enabled.mechanisms": "OAUTHBEARER,SCRAM-SHA-512"}
@@ -478,7 +487,7 @@ def test_passwords_are_of_a_mechanism_that_a_listener_takes() -> None:
         found = with_secrets(closed(kafka_config={key: enabled}))
         node = found.kafka["b1"]
         assert of_module("kafka_users", found, "b1")["mechanism"] == expected
-        assert node.local_client_config()["sasl.mechanism"] == expected
+        assert node.clients.local_config()["sasl.mechanism"] == expected
         entry = f"listener.name.client_tls.{expected.lower()}.sasl.jaas.config"
         assert node.config[entry].startswith("org.apache.kafka.common.security.scram.")
     assert of_module("kafka_users", closed(), "b1")["mechanism"] == better
@@ -510,14 +519,14 @@ def test_a_password_is_the_given_one_else_the_kept_one() -> None:
     node = with_passwords(closed(kafka_users=users), kept).kafka["b1"]
     assert user(node, "app").password == "given-secret"  # noqa: S105 - of this test
     assert user(node, "other").password == "kept-2"  # noqa: S105 - of this test
-    assert [one.name for one in node.users_without_password] == [security.LEDGER]
+    assert [one.name for one in node.security.users_without_password] == [security.LEDGER]
     assert "unknown" not in names(node)
 
 
 def test_a_password_is_not_shown() -> None:
     found = with_passwords(closed(), {security.ADMIN: "hunter2"})
     assert user(found.kafka["b1"], security.ADMIN).password == "hunter2"  # noqa: S105 - of this test
-    for shown in (found.inventory, found.kafka["b1"], found.kafka["b1"].users):
+    for shown in (found.inventory, found.kafka["b1"], found.kafka["b1"].security.users):
         assert "hunter2" not in repr(shown)
 
 
@@ -526,7 +535,7 @@ def test_a_user_may_have_the_grants_of_another_entry() -> None:
     grants = [{"topic": "orders", "operations": ["read"]}]
     first = {"name": "app", "state": "absent", "grants": grants}
     node = closed_broker(kafka_users=[first, {"name": "app-2", "same_grants_as": "app"}])
-    users = {user.name: user for user in node.users}
+    users = {user.name: user for user in node.security.users}
     assert users["app-2"].grants == users["app"].grants
     assert [one["topic"] for one in users["app-2"].grants] == ["orders"]
     assert users["app-2"].present
@@ -538,7 +547,7 @@ def test_a_second_user_as_the_page_shows_it() -> None:
     text = page.partition("```yaml\n")[2].partition("```")[0]
     found = closed(**yaml.safe_load(text))
     assert not [one for one in check_cluster(RULES, found) if one.rule.startswith("user")]
-    first, second = found.kafka["b1"].users[-2:]
+    first, second = found.kafka["b1"].security.users[-2:]
     assert (first.name, second.name) == ("billing", "billing-2")
     assert second.grants == first.grants != []
 
@@ -548,12 +557,12 @@ def test_a_second_user_as_the_page_shows_it() -> None:
 
 def test_a_client_on_a_controllers_host_is_the_node_too() -> None:
     found = closed().kafka
-    assert found["c1"].client_config == found["b1"].client_config
-    assert found["c1"].client_config["ssl.keystore.location"] == security.NODE_STORE
+    assert found["c1"].clients.config == found["b1"].clients.config
+    assert found["c1"].clients.config["ssl.keystore.location"] == security.NODE_STORE
 
 
 def test_a_client_on_a_brokers_host_is_the_node() -> None:
-    config = closed_broker().client_config
+    config = closed_broker().clients.config
     assert config["security.protocol"] == "SSL"
     assert config["ssl.keystore.location"] == security.NODE_STORE
     assert config["ssl.truststore.location"] == security.AUTHORITY
@@ -562,21 +571,21 @@ def test_a_client_on_a_brokers_host_is_the_node() -> None:
 
 def test_a_client_on_the_control_node_is_a_user() -> None:
     node = with_secrets(closed()).kafka["b1"]
-    config = node.local_client_config()
+    config = node.clients.local_config()
     assert config["bootstrap.servers"] == "b1:9095,b2:9095"
     assert config["security.protocol"] == "SASL_SSL"
     assert config["ssl.truststore.location"] == "/secrets/ca.pem"
     assert not [key for key in config if "keystore" in key]
     assert 'username="admin"' in config["sasl.jaas.config"]
     assert "(password of admin)" in config["sasl.jaas.config"]
-    ledger = node.local_client_config(security.LEDGER)
+    ledger = node.clients.local_config(security.LEDGER)
     assert "(password of ledger)" in ledger["sasl.jaas.config"]
     assert "admin" not in ledger["sasl.jaas.config"]
 
 
 def test_the_inventory_overrides_a_client_on_the_control_node() -> None:
     own = {"ssl.truststore.location": "/home/me/ca.pem", "client.id": "me"}
-    config = with_secrets(closed(kafka_local_client_config=own)).kafka["b1"].local_client_config()
+    config = with_secrets(closed(kafka_local_client_config=own)).kafka["b1"].clients.local_config()
     assert own.items() <= config.items()
     assert config["sasl.mechanism"] == security.MECHANISM
 
@@ -584,15 +593,15 @@ def test_the_inventory_overrides_a_client_on_the_control_node() -> None:
 def test_a_login_is_read_back_from_its_file() -> None:
     users = [{"name": "app@example.org", "password": "a b=c;d#e"}]
     node = with_secrets(closed(kafka_users=users)).kafka["b1"]
-    config = node.user_client_config("app@example.org", "/ca.pem")
+    config = node.clients.user_config("app@example.org", "/ca.pem")
     assert parse_properties(properties(config)) == config
     assert 'username="app@example.org" password="a b=c;d#e"' in config["sasl.jaas.config"]
 
 
 def test_a_client_of_an_open_cluster_logs_in_nowhere() -> None:
     node = closed_broker(kafka_security=OPEN)
-    assert node.user_client_config(security.ADMIN, "/ca.pem") == {}
-    assert node.local_client_config("anybody") == {
+    assert node.clients.user_config(security.ADMIN, "/ca.pem") == {}
+    assert node.clients.local_config("anybody") == {
         "bootstrap.servers": "b1:9092,b2:9092",
         "security.protocol": "PLAINTEXT",
     }
@@ -685,21 +694,21 @@ CLICKS = {
 
 
 def test_a_job_of_the_inventory_brings_its_user() -> None:
-    users = {one.name: one for one in with_spark(spark_jobs=[CLICKS]).kafka["b1"].users}
+    users = {one.name: one for one in with_spark(spark_jobs=[CLICKS]).kafka["b1"].security.users}
     assert users["clicks"].grants == [
         {"topic": "clicks", "operations": ["read"], "pattern": "literal"}
     ]
     assert users["clicks"].present
-    assert "clicks" not in {one.name for one in with_spark().kafka["b1"].users}
+    assert "clicks" not in {one.name for one in with_spark().kafka["b1"].security.users}
 
 
 def test_the_user_of_a_job_that_goes_is_removed_unless_another_job_has_it() -> None:
     gone = {**CLICKS, "state": "absent"}
     for job in (gone, {**gone, "grants": []}, {**gone, "grants": [{"operations": ["read"]}]}):
-        users = {one.name: one for one in with_spark(spark_jobs=[job]).kafka["b1"].users}
+        users = {one.name: one for one in with_spark(spark_jobs=[job]).kafka["b1"].security.users}
         assert (users["clicks"].present, [*users["clicks"].grants]) == (False, [])
     jobs = [gone, {**CLICKS, "name": "clicks2"}]
-    users = {one.name: one for one in with_spark(spark_jobs=jobs).kafka["b1"].users}
+    users = {one.name: one for one in with_spark(spark_jobs=jobs).kafka["b1"].security.users}
     assert users["clicks"].present
 
 
@@ -708,13 +717,13 @@ def test_kafka_users_decides_about_the_user_of_a_job_that_it_names() -> None:
     grants = [{"topic": "other", "operations": ["write"]}]
     users = [{"name": "clicks", "grants": grants}]
     node = with_spark(spark_jobs=[job], kafka_users=users).kafka["b1"]
-    (user,) = [one for one in node.users if one.name == "clicks"]
+    (user,) = [one for one in node.security.users if one.name == "clicks"]
     assert user.grants[0]["topic"] == "other"
 
 
 def test_jobs_of_an_open_cluster_are_no_users() -> None:
     found = with_spark(kafka_security=OPEN, spark_jobs=[CLICKS])
-    assert found.kafka["b1"].users == []
+    assert found.kafka["b1"].security.users == []
     assert found.spark["s1"].kafka_client("clicks")["security.protocol"] == "PLAINTEXT"
 
 

@@ -65,7 +65,7 @@ def test_on_a_closed_cluster_it_is_a_user_of_its_own() -> None:
 
 def test_its_user_may_see_all_and_read_no_record() -> None:
     node = cluster(GROUPS, IDS, **CLOSED).kafka["k1"]
-    (user,) = (one for one in node.users if one.name == "monitoring")
+    (user,) = (one for one in node.security.users if one.name == "monitoring")
     assert {operation for grant in user.grants for operation in grant["operations"]} == {
         "describe",
         "describe_configs",
@@ -75,7 +75,7 @@ def test_its_user_may_see_all_and_read_no_record() -> None:
 def test_a_cluster_without_monitoring_has_no_such_user() -> None:
     groups = {name: hosts for name, hosts in GROUPS.items() if name != "monitoring"}
     found = cluster(groups, IDS, **CLOSED)
-    assert "monitoring" not in {one.name for one in found.kafka["k1"].users}
+    assert "monitoring" not in {one.name for one in found.kafka["k1"].security.users}
     assert not found.lag_exporters
 
 

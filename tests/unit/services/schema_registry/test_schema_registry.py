@@ -112,7 +112,7 @@ def test_the_certificate_is_not_one_of_a_client_of_kafka() -> None:
 
 def test_instances_may_use_their_topics_and_no_others() -> None:
     def registry_users(groups: Mapping[str, list[str]]) -> list[User]:
-        users = cluster(groups, IDS, **CLOSED).kafka["k1"].users
+        users = cluster(groups, IDS, **CLOSED).kafka["k1"].security.users
         return [user for user in users if user.name == KAFKA_USER]
 
     (user,) = registry_users(GROUPS)
@@ -133,9 +133,9 @@ def test_nothing_of_the_topics_is_ever_deleted() -> None:
 
 def test_the_user_of_the_instances_is_made_where_kafka_has_users() -> None:
     found = cluster(GROUPS, IDS, **CLOSED)
-    assert KAFKA_USER in {one.name for one in found.kafka["k1"].users}
+    assert KAFKA_USER in {one.name for one in found.kafka["k1"].security.users}
     without = cluster(KAFKA, IDS, **CLOSED)
-    assert KAFKA_USER not in {one.name for one in without.kafka["k1"].users}
+    assert KAFKA_USER not in {one.name for one in without.kafka["k1"].security.users}
 
 
 def test_what_is_missing_is_named() -> None:

@@ -71,7 +71,8 @@ def _mirror_name(worker: Worker) -> Findings:
 def _mirror_address(worker: Worker, one: Mirror) -> Findings:
     """The connectors would not reach the other cluster, or copy this one without end."""
     where = _at(one, "bootstrap_servers")
-    own = {*worker.broker.client_bootstrap, *worker.broker.bootstrap} if worker.broker else set()
+    clients = worker.broker.clients if worker.broker else None
+    own = {*clients.user_bootstrap, *clients.bootstrap} if clients else set()
     if not one.bootstrap:
         yield Finding("It is empty.", "Write brokers of the other cluster as host:port.", where)
     for address in one.bootstrap:

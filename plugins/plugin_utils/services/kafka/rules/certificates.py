@@ -149,7 +149,8 @@ def _name_missing(
 
 def _is_compared(node: KafkaNode, listener: Listener, config: Mapping[str, Any]) -> bool:
     by_nodes = stores.is_inner(node, listener) and stores.checks_names(config)
-    return by_nodes or (listener == node.node_listener and stores.checks_names(node.client_config))
+    by_host = listener == node.listeners.for_host
+    return by_nodes or (by_host and stores.checks_names(node.clients.config))
 
 
 def _names(one: Certificate, node: KafkaNode) -> str:

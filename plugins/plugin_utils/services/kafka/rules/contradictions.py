@@ -54,7 +54,7 @@ def _above(
 
     With `strict` it must not be equal either. A version without both keys is not checked.
     """
-    low, high = node.number(small), node.number(large)
+    low, high = node.properties.number(small), node.properties.number(large)
     if low is None or high is None or times * low + strict <= high + slack:
         return
     factor = f"{times} x " if times > 1 else ""
@@ -88,7 +88,7 @@ def _replica_fetch_wait(node: KafkaNode) -> Findings:
 def _cleaner_buffer(node: KafkaNode) -> Findings:
     """Compaction needs more than 1 MiB per thread. Kafka does not start with less."""
     buffer, threads = "log.cleaner.dedupe.buffer.size", "log.cleaner.threads"
-    size, count = node.number(buffer), node.number(threads)
+    size, count = node.properties.number(buffer), node.properties.number(threads)
     if size is None or count is None or count < 0 or (count and size // count > _MIB):
         return
     what = f"{buffer} {size} for {threads} {count}: more than 1 MiB per thread is needed."
@@ -100,7 +100,7 @@ def _cleaner_buffer(node: KafkaNode) -> Findings:
 def _request_queue(node: KafkaNode) -> Findings:
     """The largest legal request would never fit into the queue. Kafka does not start with it."""
     queue, request = "queued.max.request.bytes", "socket.request.max.bytes"
-    room, size = node.number(queue), node.number(request)
+    room, size = node.properties.number(queue), node.properties.number(request)
     if room is not None and size is not None and 0 < room < size:
         fix = f"Set {queue}: {size} or more, or -1 for no limit."
         yield Finding(f"{queue} {room} < {request} {size}.", fix, place(node, queue, request))
@@ -112,7 +112,7 @@ def _authentication_delay(node: KafkaNode) -> Findings:
     does not start with it.
     """
     delay = "connection.failed.authentication.delay.ms"
-    if (node.number("connections.max.idle.ms") or 0) < 0:  # they are never closed
+    if (node.properties.number("connections.max.idle.ms") or 0) < 0:  # they are never closed
         return
     yield from _above(node, delay, "connections.max.idle.ms", strict=True)
 
@@ -161,7 +161,7 @@ def _milliseconds(node: KafkaNode, setting: str) -> tuple[str, int]:
     """
     keys = {f"{setting}.{unit}": factor for unit, factor in _UNITS.items()}
     for key in sorted(keys, key=lambda key: key not in node.config):
-        value = node.number(key)
+        value = node.properties.number(key)
         if value is not None:
             return key, value * keys[key]
     return "", -1
@@ -183,7 +183,7 @@ def _retention_below_roll(node: KafkaNode) -> Findings:
     """
     key, retention = _milliseconds(node, "log.retention")
     roll_key, roll = _milliseconds(node, "log.roll")
-    if 0 < retention < roll and (node.layer_of(key) or node.layer_of(roll_key)):
+    if 0 < retention < roll and any(map(node.properties.layer_of, (key, roll_key))):
         what = f"{key} is {retention} ms < {roll_key} of {roll} ms."
         fix = f"Set log.roll.ms: {max(1, retention // 4)} for example."
         yield Finding(what, fix, place(node, key, roll_key))
@@ -193,7 +193,7 @@ def _retention_below_roll(node: KafkaNode) -> Findings:
 def _retention_below_segment(node: KafkaNode) -> Findings:
     """Only whole segments are deleted, so a partition keeps more than the limit."""
     retention, segment = "log.retention.bytes", "log.segment.bytes"
-    limit, size = node.number(retention), node.number(segment)
+    limit, size = node.properties.number(retention), node.properties.number(segment)
     if limit is not None and size is not None and 0 <= limit < size:
         what = f"{retention} {limit} < {segment} {size}."
         fix = f"Set {segment}: {max(_MIB, limit // 4)} for example."
@@ -205,7 +205,7 @@ def _setting_duplicate(node: KafkaNode) -> Findings:
     """Kafka takes the smallest unit and ignores the others silently."""
     for setting in ("log.retention", "log.roll", "log.roll.jitter"):
         given = [key for unit in _UNITS if (key := f"{setting}.{unit}") in node.config]
-        ignored = [key for key in given[1:] if node.layer_of(key)]
+        ignored = [key for key in given[1:] if node.properties.layer_of(key)]
         if ignored:
             what = f"{given[0]} is set, so {listing(ignored)} is ignored."
             yield Finding(what, f"Delete {listing(ignored)}, or {given[0]}.", place(node, *ignored))
@@ -226,7 +226,7 @@ def _connections_zero(node: KafkaNode) -> Findings:
     max.connections.per.ip.overrides lets some addresses in.
     """
     key = "max.connections.per.ip"
-    if node.number(key) == 0 and not node.config.get(f"{key}.overrides"):
+    if node.properties.number(key) == 0 and not node.config.get(f"{key}.overrides"):
         fix = f"Delete it for no limit, or set {key}.overrides too."
         yield Finding(f"{key} is 0.", fix, place(node, key))
 
@@ -237,7 +237,7 @@ def _quorum_fetch_timeout(node: KafkaNode) -> Findings:
     other controllers would elect another one again and again.
     """
     key = "controller.quorum.fetch.timeout.ms"
-    timeout = node.number(key)
+    timeout = node.properties.number(key)
     if node.mode == "kraft" and timeout is not None and timeout <= _LONGEST_FETCH_MS:
         fix = f"Set {key}: {2 * _LONGEST_FETCH_MS} or more, or delete it for 2000."
         yield Finding(f"{key} is {timeout}.", fix, place(node, key))
@@ -290,7 +290,7 @@ def _client_timeouts(node: KafkaNode) -> Findings:
     record is written twice or refused.
     """
     for key, asked, most in _CLIENT_DEFAULTS:
-        limit = node.number(key)
+        limit = node.properties.number(key)
         if limit is not None and (limit < asked if most else limit > asked):
             bound = f"{asked} or {'more' if most else 'less'}"
             what = f"{key} is {limit}, and clients ask for {asked} by default."
@@ -323,7 +323,7 @@ def _topic_defaults_differ(cluster: Cluster) -> Findings:
     """
     for key in _TOPIC_DEFAULTS:
         written = {name: _as_read(node, key) for name, node in brokers(cluster)}
-        set_by = [name for name, node in brokers(cluster) if node.layer_of(key)]
+        set_by = [name for name, node in brokers(cluster) if node.properties.layer_of(key)]
         parts = differing(cluster, "kafka_host_config", written) if set_by else ""
         if parts and "${" not in parts:
             fix = f"Set {key} once, in kafka_config of all brokers."

@@ -37,10 +37,10 @@ def _nodes_and_ports(cluster: Cluster) -> Iterator[tuple[str, KafkaNode, set[Any
 @rule("listener-port", each=_nodes_and_ports, where="kafka_listeners")
 def _listener_port(node: KafkaNode, used: set[Any]) -> Findings:
     """A node binds each listener to its own port."""
-    ports = Counter(one.port for one in node.listeners)
+    ports = Counter(one.port for one in node.listeners.all)
     for port, count in ports.items():
         if count > 1:
-            names = [one.name for one in node.listeners if one.port == port]
+            names = [one.name for one in node.listeners.all if one.port == port]
             both = "both" if count == 2 else "all"
             what = f"The listeners {listing(names)} {both} have port {port}."
             yield Finding(what, f"Set port: {free_port(port, used)} for {names[-1]}.")
@@ -51,8 +51,8 @@ def _listener_name(node: KafkaNode) -> Findings:
     """The name is part of keys such as `listener.name.<name>.ssl.keystore.location`. Kafka
     converts names to upper case, but compares the controllers' listener name as written.
     """
-    controller = node.controller_listener.name
-    names = [("kafka_listeners", one.name) for one in node.broker_listeners]
+    controller = node.listeners.controller.name
+    names = [("kafka_listeners", one.name) for one in node.listeners.as_broker]
     for variable, name in [*names, ("kafka_controller_listener", controller)]:
         if not _NAME.fullmatch(name) or (name == controller and name != name.upper()):
             better = re.sub("[^A-Z0-9_-]+", "_", name.upper()).strip("_") or "CLIENT"
@@ -62,9 +62,9 @@ def _listener_name(node: KafkaNode) -> Findings:
 @rule("listener-duplicate", each=nodes, where="kafka_listeners")
 def _listener_duplicate(node: KafkaNode) -> Findings:
     """Kafka identifies listeners by their upper-case name and does not start with a duplicate."""
-    for name, count in Counter(one.name.upper() for one in node.broker_listeners).items():
+    for name, count in Counter(one.name.upper() for one in node.listeners.as_broker).items():
         if count > 1:
-            what = f"{count} listeners have the name {name}: {_table(node.listeners)}."
+            what = f"{count} listeners have the name {name}: {_table(node.listeners.all)}."
             yield Finding(what, f"Set name: {name}_2 for one of them.")
 
 
@@ -73,9 +73,11 @@ def _listeners_differ(cluster: Cluster) -> Findings:
     """A node connects to the others with its own listener ports, names and protocols."""
     quorum = [(name, node) for name, node in nodes(cluster) if node.mode == "kraft"]
     tables = {
-        "kafka_listeners": {name: _table(node.broker_listeners) for name, node in brokers(cluster)},
+        "kafka_listeners": {
+            name: _table(node.listeners.as_broker) for name, node in brokers(cluster)
+        },
         "kafka_controller_listener": {
-            name: _table([node.controller_listener]) for name, node in quorum
+            name: _table([node.listeners.controller]) for name, node in quorum
         },
     }
     for variable, every in tables.items():
@@ -89,10 +91,11 @@ def _listeners_differ(cluster: Cluster) -> Findings:
 @rule("listener-key")
 def _listener_key(cluster: Cluster) -> Findings:
     """Kafka ignores properties of a listener that does not exist."""
-    every = [one for _, node in nodes(cluster) for one in node.listeners]
+    every = [one for _, node in nodes(cluster) for one in node.listeners.all]
     for _, node in nodes(cluster):
-        if node.change:  # in a phase of secure.yml in which nodes may not have them
-            every += (*node.wanted_listeners.brokers, *node.wanted_listeners.controllers)
+        if node.listeners.change:  # in a phase of secure.yml in which nodes may not have them
+            configured = node.listeners.configured
+            every += (*configured.brokers, *configured.controllers)
     known = {one.name.lower() for one in every}
     for host, _, one in properties("kafka")(cluster):
         match = _OF_LISTENER.match(one.key)
@@ -107,25 +110,25 @@ def _listener_key(cluster: Cluster) -> Findings:
 def _inter_broker_listener(cluster: Cluster) -> Findings:
     """Brokers find each other through a listener that all of them advertise."""
     for name, node in brokers(cluster):
-        wanted = node.inter_broker_listener
-        names = [one.name for one in node.broker_listeners]
+        wanted = node.listeners.between_brokers
+        names = [one.name for one in node.listeners.as_broker]
         known = not falls_back_to_default(cluster, name, "kafka_listeners")
         if known and names and wanted.upper() not in map(str.upper, names):
-            what = f"{wanted!r} is not a listener of the brokers: {_table(node.listeners)}."
+            what = f"{wanted!r} is not a listener of the brokers: {_table(node.listeners.all)}."
             yield Finding(what, f"Set kafka_inter_broker_listener: {names[0]}.", hosts=(name,))
 
 
 @rule("controller-listener", each=nodes, where="kafka_controller_listener")
 def _controller_listener(node: KafkaNode) -> Findings:
     """Controllers talk to each other on a listener of their own, which no broker advertises."""
-    controller = node.controller_listener.name.upper()
-    shared = controller in [one.name.upper() for one in node.broker_listeners]
+    controller = node.listeners.controller.name.upper()
+    shared = controller in [one.name.upper() for one in node.listeners.as_broker]
     if node.mode == "kraft" and shared:
-        names = {one.name.upper() for one in node.listeners}
+        names = {one.name.upper() for one in node.listeners.all}
         free = ("CONTROLLER", "CLIENT", "BROKER", "QUORUM", "INTERNAL", "CONTROLLER_2")
         other = next((one for one in free if one not in names), free[-1])
         what = f"{controller} is a listener of brokers and of controllers: "
-        what += f"{_table(node.listeners)}."
+        what += f"{_table(node.listeners.all)}."
         yield Finding(what, f"Rename one of them, to {other} for example.")
 
 
@@ -150,7 +153,7 @@ def _advertised_unreachable(cluster: Cluster) -> Findings:
         if address.strip("[]") in _WILDCARDS or (is_loopback(address) and several):
             own = cluster.inventory.hosts[name].connection.get("ansible_host")
             better = name if not own or is_loopback(own) else own
-            what = f"{name} would advertise {address!r}: {_table(node.listeners, address)}."
+            what = f"{name} would advertise {address!r}: {_table(node.listeners.all, address)}."
             fix = f"Set kafka_advertised_host of {name} to where others reach it: {better}."
             yield Finding(what, fix, hosts=(name,))
 
@@ -160,7 +163,7 @@ def _advertised_duplicate(cluster: Cluster) -> Findings:
     """Clients take them for one node, and requests for one reach the other."""
     advertised: dict[tuple[str, int], list[str]] = {}
     for name, node in nodes(cluster):
-        for port in sorted({one.port for one in node.listeners}) if node.address else ():
+        for port in sorted({one.port for one in node.listeners.all}) if node.address else ():
             advertised.setdefault((canonical(node.address), port), []).append(name)
     seen: list[list[str]] = []
     for (address, port), hosts in advertised.items():
@@ -185,8 +188,8 @@ def _plaintext_listener(cluster: Cluster) -> Findings:
     """
     for name, node in nodes(cluster):
         known = not falls_back_to_default(cluster, name, *_PLAINTEXT_VARIABLES)
-        found = [one for one in node.listeners if not one.encrypted]
-        if known and found and node.is_secured and not node.change:
+        found = [one for one in node.listeners.all if not one.encrypted]
+        if known and found and node.is_secured and not node.listeners.change:
             names = listing(f"{one.name} ({one.protocol})" for one in found)
             what = f"{names} {'are' if len(found) > 1 else 'is'} open to the network."
             with_login = {one.protocol.startswith("SASL_") for one in found}

@@ -144,7 +144,7 @@ def _broker_id_reserved(cluster: Cluster) -> Findings:
     """ZooKeeper assigns higher ids, and a broker whose configuration sets one does not start."""
     _, legal = _ids(cluster, "kafka_node_id")
     for host, found in legal.items() if cluster.inventory.in_zookeeper_mode else ():
-        limit = cluster.kafka[host].number("reserved.broker.max.id")
+        limit = cluster.kafka[host].properties.number("reserved.broker.max.id")
         limit = _MAX_RESERVED_ID if limit is None else limit
         generated = cluster.kafka[host].config.get("broker.id.generation.enable", True)
         if found > limit and is_true(generated):

@@ -40,7 +40,7 @@ def _super_users_missing(node: KafkaNode) -> Findings:
     """Nobody could grant the first permission, and brokers could not talk to each other."""
     if node.config.get(AUTHORIZER) and not node.config.get(_SUPER_USERS):
         where = place(node, _SUPER_USERS, AUTHORIZER)
-        one = node.common_name if node.keys_are_ours else "broker"
+        one = node.security.common_name if node.security.keys_are_ours else "broker"
         fix = f"Set super.users: User:admin;User:{one} for example."
         if found := _anonymous_between_nodes(node):
             fix = f"{fix.rstrip('.')}, with {_ANONYMOUS} if "
@@ -88,15 +88,15 @@ def _listener_anonymous(node: KafkaNode) -> Findings:
 
 def _anonymous_between_nodes(node: KafkaNode) -> list[Listener]:
     """Return the listeners between nodes that ask for neither a certificate nor a login."""
-    inner = [one for one in node.listeners if one not in node.controller_listeners]
-    inner = [one for one in inner if one.name.upper() == node.inter_broker_listener.upper()]
-    inner += [node.controller_listener] if node.mode == "kraft" and node.is_controller else []
+    inner = [one for one in node.listeners.all if one not in node.listeners.controllers]
+    inner = [one for one in inner if one.name.upper() == node.listeners.between_brokers.upper()]
+    inner += [node.listeners.controller] if node.mode == "kraft" and node.is_controller else []
     return [one for one in inner if client_auth(node, one) == "none"]
 
 
 def _anonymous_clients(node: KafkaNode) -> list[Listener]:
     """Return the encrypted listeners for clients alone at which these are User:ANONYMOUS."""
-    every = [one for one in node.listeners_for_clients if one.encrypted]
+    every = [one for one in node.listeners.for_clients if one.encrypted]
     between = _anonymous_between_nodes(node)
     return [one for one in every if one not in between and client_auth(node, one) == "none"]
 
@@ -172,19 +172,19 @@ def _super_users_nodes(cluster: Cluster) -> Findings:
             continue
         named = set(re.findall(r"User:(?:CN=)?([^,;]+)", users))
         addressed = {
-            other: {one.common_name} if one.keys_are_ours else {other, one.address}
-            for other, one in nodes_as_written(cluster)
+            other: {x.security.common_name} if x.security.keys_are_ours else {other, x.address}
+            for other, x in nodes_as_written(cluster)
         }
         ours = [other for other, names in addressed.items() if names & named]
         missing = [other for other in addressed if other not in ours]
         others = named - set().union(*addressed.values())
-        if others and not node.keys_are_ours:  # one certificate for all nodes of a role
+        if others and not node.security.keys_are_ours:  # one certificate for all nodes of a role
             roles = {_role(cluster.kafka[other]) for other in ours}
             missing = [other for other in missing if _role(cluster.kafka[other]) in roles]
-        known = len(ours) > 1 or (users and node.keys_are_ours)
+        known = len(ours) > 1 or (users and node.security.keys_are_ours)
         if node.config.get(AUTHORIZER) and known and missing:
             what = f"super.users names {listing(ours or named)} and not {listing(missing)}."
-            principal = f"User:{cluster.kafka[missing[0]].common_name}"
+            principal = f"User:{cluster.kafka[missing[0]].security.common_name}"
             fix = f"Add the principals of {listing(missing)}, as in {principal}."
             yield Finding(what, fix, place(node, _SUPER_USERS), (name,))
 
@@ -218,13 +218,15 @@ class _Principals:
 def _principals(cluster: Cluster) -> _Principals:
     every = [node for _, node in nodes(cluster)]
     found = [
-        names_at(node, one) for node in every for one in (*node.listeners, *node.leaving_listeners)
+        names_at(node, listener)
+        for node in every
+        for listener in (*node.listeners.all, *node.listeners.leaving)
     ]
-    users = [user for node in every for user in node.users]
+    users = [user for node in every for user in node.security.users]
     present = {user.name for user in users if user.present}
     known = [names for names in found if names is not None]
     return _Principals(
-        frozenset(present.union({node.common_name for node in every}, *known)),
+        frozenset(present.union({node.security.common_name for node in every}, *known)),
         frozenset(user.name for user in users if not user.present),
         frozenset(cluster.kafka),
         len(known) < len(found) or not all(node.is_secured for node in every),
@@ -237,7 +239,7 @@ def client_auth(node: KafkaNode, listener: Listener) -> str:
 
     It is empty where something else says who that is, a login or a custom class.
     """
-    config = node.listener_config(listener)
+    config = node.properties.at(listener)
     value = stores.client_auth(node, listener)
     own = any(config.get(key) for key in (_BUILDER, "ssl.engine.factory.class"))
     if listener.protocol == "PLAINTEXT":
@@ -248,7 +250,7 @@ def client_auth(node: KafkaNode, listener: Listener) -> str:
 def maps_as_made(node: KafkaNode, listener: Listener) -> bool:
     """Return whether the principal of a certificate is its common name, as Millrace sets it."""
     made = node.layers["security"].get(_MAPPING)
-    return bool(node.listener_config(listener).get(_MAPPING) == made)
+    return bool(node.properties.at(listener).get(_MAPPING) == made)
 
 
 def names_at(node: KafkaNode, listener: Listener) -> set[str] | None:
@@ -256,19 +258,20 @@ def names_at(node: KafkaNode, listener: Listener) -> set[str] | None:
 
     None if it accepts certificates or logins whose names the inventory does not have.
     """
-    config = node.listener_config(listener)
+    config = node.properties.at(listener)
     if listener.protocol.startswith("SASL_"):
         found = [_names_by(node, config, one) for one in enabled_mechanisms(config)]
         known = [names for names in found if names is not None]
         return set().union(*known) if len(known) == len(found) else None
     if client_auth(node, listener) == "none":
         return {ANONYMOUS}
-    nodes_alone = node.keys_are_ours and listener not in node.listeners_for_clients
+    nodes_alone = node.security.keys_are_ours and listener not in node.listeners.for_clients
     return set() if nodes_alone and maps_as_made(node, listener) else None
 
 
 def _names_by(node: KafkaNode, config: Mapping[str, Any], mechanism: str) -> set[str] | None:
-    by_hand = mechanism in SCRAM and not (mechanism == node.login_mechanism and node.is_secured)
+    made = node.is_secured and mechanism == node.security.login_mechanism
+    by_hand = mechanism in SCRAM and not made
     return None if by_hand else entry_users(config, mechanism)
 
 
@@ -305,9 +308,9 @@ def _nobodies(cluster: Cluster, *, certain: bool) -> Findings:
         return
     known = _principals(cluster)
     for host, node in nodes(cluster):
-        written = node.layer_of(_SUPER_USERS)
+        written = node.properties.layer_of(_SUPER_USERS)
         given = [*super_users(node)] if has_known_authorizer(node) and not known.built else []
-        nodes_left_out = ("User", node.common_name) not in given
+        nodes_left_out = ("User", node.security.common_name) not in given
         for kind, name in given:
             is_node = name in known.hosts and nodes_left_out  # super-users-nodes
             if is_node or not (written or name in known.absent):
@@ -350,7 +353,8 @@ def _super_users_admin(cluster: Cluster) -> Findings:
     another.
     """
     for host, node in nodes_as_written(cluster):
-        admin = next((one for one in node.users if one.name == ADMIN and one.present), None)
+        users = node.security.users
+        admin = next((user for user in users if user.name == ADMIN and user.present), None)
         written = property_text(node.config.get(_SUPER_USERS)) or ""
         named = re.findall(r"[^\s:;,]+", written.lower())
         # Without any, super-users-missing.
@@ -373,9 +377,9 @@ def _super_users_mapped(cluster: Cluster) -> Findings:
     """
     # Controllers judge what brokers forward, so that a name may be one of any node's listeners.
     mappings = {
-        property_text(node.listener_config(one).get(_MAPPING)) or "DEFAULT"
+        property_text(node.properties.at(one).get(_MAPPING)) or "DEFAULT"
         for _, node in nodes(cluster)
-        for one in node.listeners
+        for one in node.listeners.all
         if one.encrypted
     }
     if len(mappings) != 1:

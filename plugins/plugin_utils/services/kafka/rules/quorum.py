@@ -76,7 +76,7 @@ def holds_metadata(host: InspectedHost) -> bool | None:
     """
     if not host.kafka:
         return None
-    return _elected(host, host.kafka.metadata_dir or next(iter(host.kafka.data_dirs), ""))
+    return _elected(host, host.kafka.quorum.metadata_dir or next(iter(host.kafka.data_dirs), ""))
 
 
 def zookeeper_data(hosts: Sequence[InspectedHost]) -> dict[str, bool | None]:

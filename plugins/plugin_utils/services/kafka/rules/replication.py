@@ -29,7 +29,7 @@ def _replication_factor(cluster: Cluster) -> Findings:
     count = len(cluster.brokers)
     for name, node in nodes(cluster) if count else ():
         for key in _FACTORS:
-            factor = node.number(key)
+            factor = node.properties.number(key)
             if factor is not None and factor > count:
                 what = f"{key} {factor} > {count} broker{'s' if count > 1 else ''}."
                 fix = f"Set {key}: {min(3, count)}, or add brokers."
@@ -40,7 +40,7 @@ def _replication_factor(cluster: Cluster) -> Findings:
 def _min_isr(node: KafkaNode) -> Findings:
     """One restart would stop all producers that use acks=all."""
     for key, factor_key in _MIN_ISR.items():
-        minimum, factor = node.number(key), node.number(factor_key)
+        minimum, factor = node.properties.number(key), node.properties.number(factor_key)
         if minimum is None or factor is None or minimum < factor or minimum == factor == 1:
             continue
         what = f"{key} {minimum} >= {factor_key} {factor}."
@@ -90,7 +90,7 @@ def _plain(rack: str) -> str:
 def _rack_too_few(cluster: Cluster) -> Findings:
     """Two replicas of a partition share a rack, and both are lost with it."""
     names = {*_racks(cluster).values()}
-    numbers = [node.number("default.replication.factor") for _, node in nodes(cluster)]
+    numbers = [node.properties.number("default.replication.factor") for _, node in nodes(cluster)]
     factor = max((number for number in numbers if number is not None), default=0)
     if "" not in names and 0 < len(names) < factor:  # a missing rack is refused above
         count = f"{len(names)} rack{'s' if len(names) > 1 else ''} ({listing(sorted(names))})"

@@ -95,8 +95,8 @@ def _sasl_login(node: KafkaNode) -> Findings:
     options = java_words(node.settings["kafka_java_options"])
     if any(word.startswith(_LOGIN_FILE) for word in options):
         return
-    for listener in node.listeners:
-        config = node.listener_config(listener)
+    for listener in node.listeners.all:
+        config = node.properties.at(listener)
         enabled = texts(config.get(_ENABLED))
         missing = [
             name
@@ -120,16 +120,16 @@ def _sasl_login(node: KafkaNode) -> Findings:
 @rule("sasl-mechanism", each=nodes)
 def _sasl_mechanism(node: KafkaNode) -> Findings:
     """Nodes could not log in to each other, and the cluster would not form."""
-    inner = node.inter_broker_listener.upper()
+    inner = node.listeners.between_brokers.upper()
     used = [
         (one, "sasl.mechanism.inter.broker.protocol")
-        for one in node.broker_listeners
+        for one in node.listeners.as_broker
         if one.name.upper() == inner
     ]
     if node.mode == "kraft" and node.is_controller:
-        used.append((node.controller_listener, "sasl.mechanism.controller.protocol"))
+        used.append((node.listeners.controller, "sasl.mechanism.controller.protocol"))
     for listener, key in used:
-        config = node.listener_config(listener)
+        config = node.properties.at(listener)
         enabled = enabled_mechanisms(config)
         mechanism = str(node.config.get(key, _DEFAULT))
         known = mechanism in enabled or any("${" in text for text in (mechanism, *enabled))
@@ -163,8 +163,8 @@ def _oauth_url(node: KafkaNode) -> Findings:
 @rule("sasl-plain-unencrypted", each=nodes)
 def _sasl_plain_unencrypted(node: KafkaNode) -> Findings:
     """PLAIN sends the password as it is: whoever sees the connection can log in with it."""
-    for one in node.listeners:
-        enabled = enabled_mechanisms(node.listener_config(one))
+    for one in node.listeners.all:
+        enabled = enabled_mechanisms(node.properties.at(one))
         if one.protocol == "SASL_PLAINTEXT" and "PLAIN" in enabled:
             what = f"The listener {one.name} takes PLAIN without TLS."
             yield Finding(what, "Set protocol: SASL_SSL for it.", "kafka_listeners")
@@ -173,8 +173,8 @@ def _sasl_plain_unencrypted(node: KafkaNode) -> Findings:
 @rule("plain-users", each=nodes_as_written)
 def _plain_users(node: KafkaNode) -> Findings:
     """PLAIN accepts only the users in its JAAS configuration: nobody could log in."""
-    for one in node.listeners:
-        config = node.listener_config(one)
+    for one in node.listeners.all:
+        config = node.properties.at(one)
         takes = one.protocol.startswith("SASL_") and "PLAIN" in enabled_mechanisms(config)
         if takes and entry_users(config, "PLAIN") == set():
             key = f"listener.name.{one.name.lower()}.plain.{_JAAS}"
@@ -212,8 +212,8 @@ def _oauth_unchecked(node: KafkaNode) -> Findings:
     """Without these a token that was made for another service, or by anybody, would be accepted;
     without the handler Kafka checks no signature, whatever else is set (SaslChannelBuilder).
     """
-    for one in node.listeners:
-        enabled = enabled_mechanisms(node.listener_config(one))
+    for one in node.listeners.all:
+        enabled = enabled_mechanisms(node.properties.at(one))
         if one.protocol.startswith("SASL_") and _OAUTH in enabled:
             wanted = _oauth_missing(node, one)
             if wanted:

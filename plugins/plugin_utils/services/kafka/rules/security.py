@@ -98,7 +98,7 @@ def _asks_who_connects(service: Service | Packaged) -> bool:
     if isinstance(service, Packaged):
         return False
     if isinstance(service, KafkaNode):
-        return all(_asks_for_identity(service, one) for one in service.listeners)
+        return all(_asks_for_identity(service, one) for one in service.listeners.all)
     authenticates = is_true(service.config.get("spark.authenticate"))
     return authenticates and bool(service.config.get(UI_FILTERS))
 
@@ -130,10 +130,13 @@ def _protocol_between_nodes(host: InspectedHost) -> Findings:
     node = host.kafka
     if node is None or not any(found.meta for _, found in host.data()):
         return
-    every = (*node.client_listeners, *node.controller_listeners)
+    every = (*node.listeners.brokers, *node.listeners.controllers)
     new = {one.name.upper(): one.protocol for one in every}
     old = {name.upper(): protocol for name, protocol in host.found.protocols.items()}
-    wanted = {"brokers": node.inter_broker_listener, "controllers": node.controller_listener.name}
+    wanted = {
+        "brokers": node.listeners.between_brokers,
+        "controllers": node.listeners.controller.name,
+    }
     for role, name in host.found.between_nodes.items():
         before, after = name.upper(), wanted[role].upper()
         if any(old.get(one) != new.get(one) for one in (before, after)):
@@ -153,15 +156,15 @@ def _security_change_differs(host: InspectedHost) -> Findings:
     node, known = host.kafka, host.found.protocols
     if node is None or not known or not any(found.meta for _, found in host.data()):
         return
-    change, record = node.change, node.change_record
-    lost = [x.name for x in node.former_listeners if x.name not in known] if change else []
+    change, record = node.listeners.change, node.listeners.change_record
+    lost = [x.name for x in node.listeners.former if x.name not in known] if change else []
     fix = f"Copy {node.secrets.directory} from the control node where secure.yml was run last."
     if change and change.complete and lost:
         what = f"{transition.SECURITY} says that the node has {listing(lost)}, and it does not."
         fix += f" If the cluster was removed since, delete {transition.SECURITY}."
         yield Finding(what, fix)
     ending = record is not None and record.phase == ENDED and not record.complete
-    kept = {one.name for one in (*node.client_listeners, *node.controller_listeners)}
+    kept = {one.name for one in (*node.listeners.brokers, *node.listeners.controllers)}
     opened = [name for name, one in known.items() if one == "PLAINTEXT" and name not in kept]
     if set(opened) & set(host.found.between_nodes.values()):
         return  # protocol-between-nodes
@@ -176,7 +179,7 @@ def _security_change_left(hosts: Sequence[InspectedHost]) -> Findings:
     nodes_there = [(host, host.kafka) for host in hosts if host.kafka]
     is_new = not any(found.meta for host, _ in nodes_there for _, found in host.data())
     for host, node in nodes_there[:1]:
-        if is_new and node.change and len(nodes_there) == len(host.cluster.kafka):
+        if is_new and node.listeners.change and len(nodes_there) == len(host.cluster.kafka):
             what = f"{transition.SECURITY} is of a cluster that is gone: no node has data."
             fix = f"Delete {node.secrets.directory}/{transition.SECURITY}."
             yield Finding(what, fix, hosts=tuple(host.cluster.kafka))
@@ -190,8 +193,8 @@ def _authorizer_new(host: InspectedHost) -> Findings:
     node = host.kafka
     if node is None or not any(found.meta for _, found in host.data()):
         return
-    preset = node.config.get(AUTHORIZER) and not node.layer_of(AUTHORIZER)
-    if host.found.authorizer == "" and preset and not node.change:
+    preset = node.config.get(AUTHORIZER) and not node.properties.layer_of(AUTHORIZER)
+    if host.found.authorizer == "" and preset and not node.listeners.change:
         what = "The node runs without an authorizer, and kafka_security would set one."
         fix = "Set kafka_security: open to leave the cluster as it is, or, in kafka_config, "
         fix += f"{AUTHORIZER} and, until all clients have grants, "
@@ -205,7 +208,7 @@ def _authority_differs(host: InspectedHost) -> Findings:
     not talk to the others.
     """
     node = host.kafka
-    if node is None or not node.keys_are_ours or not node.secrets.authority:
+    if node is None or not node.security.keys_are_ours or not node.secrets.authority:
         return
     # While the CA is changed a node may have the phase before, or the one that is gone back from.
     pairs = (

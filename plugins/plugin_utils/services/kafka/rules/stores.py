@@ -35,8 +35,8 @@ _SUITE_OF_1_3 = re.compile(r"TLS_(?:AES|CHACHA20)_")
 @rule("listener-stores", each=nodes_as_written, where="kafka_config[ssl.keystore.location]")
 def _listener_stores(node: KafkaNode) -> Findings:
     """Without a key and a certificate every TLS handshake fails."""
-    for one in node.listeners:
-        config = node.listener_config(one)
+    for one in node.listeners.all:
+        config = node.properties.at(one)
         if one.encrypted and not any(config.get(key) for key in _KEYS):
             fix = f"Set {_SET_KEYSTORE}; and {_SET_TRUSTSTORE}."
             yield Finding(f"The listener {one.name} ({one.protocol}) has no key store.", fix)
@@ -114,8 +114,8 @@ def _tls_suites(node: KafkaNode) -> Findings:
     """A cipher suite belongs to TLS 1.3 or to older versions: without one for an enabled protocol
     every handshake fails.
     """
-    for one in node.listeners:
-        config = node.listener_config(one) if one.encrypted else {}
+    for one in node.listeners.all:
+        config = node.properties.at(one) if one.encrypted else {}
         suites = texts(config.get("ssl.cipher.suites"))
         enabled = texts(config.get("ssl.enabled.protocols")) or ["TLSv1.2", "TLSv1.3"]
         newest = {bool(_SUITE_OF_1_3.match(suite)) for suite in suites}
@@ -128,8 +128,8 @@ def _tls_suites(node: KafkaNode) -> Findings:
 @rule("client-certificate-optional", each=nodes_as_written)
 def _client_certificate_optional(node: KafkaNode) -> Findings:
     """With `requested` a client without a certificate is let in as User:ANONYMOUS."""
-    for one in node.listeners:
-        config = node.listener_config(one) if one.encrypted else {}
+    for one in node.listeners.all:
+        config = node.properties.at(one) if one.encrypted else {}
         if str(config.get("ssl.client.auth")).lower() == "requested":
             what = f"The listener {one.name} requests a certificate and does not require it."
             own = f"listener.name.{one.name.lower()}.ssl.client.auth"
@@ -154,8 +154,8 @@ def _type_of(config: Mapping[str, Any], kind: str) -> str:
 def _tls_protocols(node: KafkaNode) -> Findings:
     """Java switches these off (jdk.tls.disabledAlgorithms): every handshake would fail."""
     options = " ".join(node.settings["kafka_java_options"])
-    for one in node.listeners if "-Djava.security.properties=" not in options else ():
-        config = node.listener_config(one) if one.encrypted else {}
+    for one in node.listeners.all if "-Djava.security.properties=" not in options else ():
+        config = node.properties.at(one) if one.encrypted else {}
         enabled = texts(config.get("ssl.enabled.protocols"))
         if enabled and {*enabled} <= {*_SWITCHED_OFF}:
             what = f"The listener {one.name} has only {listing(enabled)}."
@@ -180,7 +180,7 @@ def _client_protocol(node: KafkaNode) -> Findings:
     """Clients connect to the first listener, unless bootstrap.servers names another."""
     given = node.settings["kafka_client_config"]
     protocol = given.get("security.protocol")
-    for one in node.broker_listeners[:1] if "bootstrap.servers" not in given else ():
+    for one in node.listeners.as_broker[:1] if "bootstrap.servers" not in given else ():
         if protocol and protocol != one.protocol:
             what = (
                 f"security.protocol is {protocol}, and the listener {one.name} is {one.protocol}."
@@ -195,10 +195,10 @@ def _listener_unreachable(cluster: Cluster) -> Findings:
     before and after each restart; it reads stores in PEM only, and does not log in by itself.
     """
     for host, node in brokers(cluster):
-        one = node.node_listener
+        one = node.listeners.for_host
         if falls_back_to_default(cluster, host, "kafka_config", *_LISTENERS):
             continue
-        if one.protocol.startswith("SASL_") and not node.client_config.get("sasl.jaas.config"):
+        if one.protocol.startswith("SASL_") and not node.clients.config.get("sasl.jaas.config"):
             what = f"Millrace connects to the listener {one.name} ({one.protocol}) and has no user."
             fix = "Set kafka_inter_broker_listener to a listener with protocol: SSL, or "
             fix += "sasl.mechanism and sasl.jaas.config in kafka_client_config."
@@ -213,7 +213,7 @@ def _listener_unreachable(cluster: Cluster) -> Findings:
 
 def _unreadable_store(node: KafkaNode, listener: Listener) -> str:
     """Name the store that the health check would need and cannot read, empty if it can."""
-    config = {**node.listener_config(listener), **node.settings["kafka_client_config"]}
+    config = {**node.properties.at(listener), **node.settings["kafka_client_config"]}
     stores = ["trust store"]
     if str(config.get("ssl.client.auth") or "none") != "none":
         stores.append("key store")

@@ -202,9 +202,11 @@ def _users_unused(cluster: Cluster, users: list[Mapping[str, Any]]) -> Findings:
     """
     node = next(iter(cluster.brokers), None)
     written = ("kafka_config", "kafka_listeners", "kafka_security")
-    if node is None or node.login_listener or falls_back_to_default(cluster, node.name, *written):
+    if node is None or node.security.login_listener:
         return
-    if node.change:  # secure.yml goes back to a phase without their listener
+    if falls_back_to_default(cluster, node.name, *written):
+        return
+    if node.listeners.change:  # secure.yml goes back to a phase without their listener
         return
     if users and not node.config.get("authorizer.class.name"):
         fix = "Set kafka_security: standard, or delete kafka_users."
@@ -223,12 +225,13 @@ def _listener_users(cluster: Cluster) -> Findings:
     """
     for host, node in nodes_as_written(cluster):
         known = not falls_back_to_default(cluster, host, _VARIABLE, "kafka_security")
-        for one in node.listeners_for_clients if node.is_secured and known else ():
+        for one in node.listeners.for_clients if node.is_secured and known else ():
             if _takes_other_passwords(node, one):
                 key = f"listener.name.{one.name.lower()}.{MECHANISMS}"
-                what = f"The listener {one.name} does not accept {node.login_mechanism}, which "
+                mechanism = node.security.login_mechanism
+                what = f"The listener {one.name} does not accept {mechanism}, which "
                 what += "users have passwords for."
-                fix = f"Set {key}: {node.login_mechanism}."
+                fix = f"Set {key}: {mechanism}."
                 yield Finding(what, fix, place(node, key, MECHANISMS), (host,))
             if _is_for_certificates(node, one) and not _have_certificates(node):
                 what = f"The listener {one.name} requires certificates, and no user has one."
@@ -238,24 +241,25 @@ def _listener_users(cluster: Cluster) -> Findings:
 
 
 def _takes_other_passwords(node: KafkaNode, listener: Listener) -> bool:
-    config = node.listener_config(listener)
+    config = node.properties.at(listener)
     enabled = enabled_mechanisms(config) if listener.protocol.startswith("SASL_") else []
     return bool(enabled) and all(
-        one in SCRAM and one != node.login_mechanism and not has_own_checks(config, one)
+        one in SCRAM and one != node.security.login_mechanism and not has_own_checks(config, one)
         for one in enabled
     )
 
 
 def _have_certificates(node: KafkaNode) -> bool:
     """Return whether there are users without a password, or the inventory names super users."""
-    known = {node.common_name, *(user.name for user in node.users)}
-    named = node.layer_of("super.users") and {name for _, name in super_users(node)} - known
-    return bool(named) or any(user.present and not user.scram for user in node.users)
+    known = {node.security.common_name, *(user.name for user in node.security.users)}
+    written = node.properties.layer_of("super.users")
+    named = written and {name for _, name in super_users(node)} - known
+    return bool(named) or any(user.present and not user.scram for user in node.security.users)
 
 
 def _is_for_certificates(node: KafkaNode, listener: Listener) -> bool:
     """Return whether only users of kafka_users can have the certificates that a listener takes."""
-    trusted = node.listener_config(listener).get("ssl.truststore.location") == AUTHORITY
-    ours = node.keys_are_ours and trusted and not node.settings[_CERTIFICATE]
+    trusted = node.properties.at(listener).get("ssl.truststore.location") == AUTHORITY
+    ours = node.security.keys_are_ours and trusted and not node.settings[_CERTIFICATE]
     named = has_known_authorizer(node) and not everybody_may(node) and maps_as_made(node, listener)
     return ours and named and client_auth(node, listener) == "required"

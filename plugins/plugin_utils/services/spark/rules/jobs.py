@@ -421,7 +421,7 @@ def _spark_job_topic(cluster: Cluster, job: Job) -> Findings:
     allows.
     """
     broker = next(iter(cluster.brokers), None)
-    users = {one.name: one.grants for one in broker.users} if broker else {}
+    users = {one.name: one.grants for one in broker.security.users} if broker else {}
     grants = job.grants or users.get(job.user)
     if grants is None or (broker and falls_back_to_default(cluster, broker.name, "kafka_users")):
         return  # which another rule reports, or nobody logs in
