@@ -168,10 +168,7 @@ class Part(ABC):
 
     def addresses(self, hosts: Mapping[str, HostSettings], port: str) -> list[str]:
         """Return where the product is on hosts, `host:port`, by the variable of the port."""
-        return [
-            f"{host.address(self.address_variable)}:{host.settings[port]}"
-            for host in hosts.values()
-        ]
+        return [host.endpoint(self.address_variable, port) for host in hosts.values()]
 
     def unit(self, name: str, what: str, command: str, **more: Any) -> dict[str, Entry]:  # noqa: ANN401 - what the template takes
         """Return the file of a hardened systemd service."""
