@@ -110,7 +110,7 @@ class HdfsHost(Service):
     product = "hdfs"
     title = "Apache Hadoop HDFS"
     address_variable = "hdfs_host"
-    heap_variable = "hdfs_namenode_heap"
+    heap_name = "namenode_heap"
     closed = "hosts and host_firewall: nftables"
     scripts = ("hdfs", "hadoop")
     tool_template = "hdfs-tool.sh.j2"

@@ -107,7 +107,7 @@ class SparkHost(Service):
     product = "spark"
     title = "Apache Spark"
     address_variable = ADDRESS_VARIABLE
-    heap_variable = "spark_daemon_heap"
+    heap_name = "daemon_heap"
     scripts = spark_sessions.NAMES
     tool_template = "spark-tool.sh.j2"
     leftovers = (
