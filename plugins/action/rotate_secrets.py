@@ -13,7 +13,7 @@ from ..plugin_utils.cluster.cluster import Cluster
 from ..plugin_utils.secrets import store as secrets
 from ..plugin_utils.secrets.users import password_problem
 from ..plugin_utils.services.kafka.security import SPARK_SECRET, SPARK_UI_KEY
-from ..plugin_utils.services.spark.model import SECRET
+from ..plugin_utils.services.spark.security import SECRET
 
 
 class ActionModule(LocalAction):
@@ -34,7 +34,7 @@ class ActionModule(LocalAction):
         if not args["make"]:
             return {"changed": False}
         every = self.cluster.spark.values()
-        of_sessions = {name for host in every for name in host.session_secrets}
+        of_sessions = {name for host in every for name in host.security.of_sessions}
         texts = [SPARK_SECRET, SPARK_UI_KEY, *sorted(of_sessions)] if spark else []
         directory = Path(self.cluster.inventory.secrets.directory)
         new = secrets.replace(directory, users, texts, store=not self._task.check_mode)
@@ -67,7 +67,7 @@ def _of_spark(cluster: Cluster, hosts: Sequence[str], *, confirmed: bool) -> Ite
         return
     stored = cluster.inventory.secrets
     used = {str(host.config.get(SECRET, "")) for host in cluster.spark.values()}
-    if missing := {name for host in cluster.spark.values() for name in host.missing_texts}:
+    if missing := {name for host in cluster.spark.values() for name in host.security.missing}:
         yield (
             f"{stored.directory} has no {listing(sorted(missing))}: run site.yml, or copy the "
             "directory from the control node that made it"

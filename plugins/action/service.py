@@ -77,7 +77,7 @@ class ActionModule(Action):
             return {}
         try:
             if job and args["parts"] == [PACKAGES]:
-                packages = self._spark.job_packages(self._job(job))
+                packages = self._spark.drivers.packages(self._job(job))
                 return packages.unpacked if packages else {}
             if job:
                 return desired.of_job(self._spark, self._job(job))
@@ -92,7 +92,7 @@ class ActionModule(Action):
                 return {"files": self._logins(product)}
             if args["parts"] == [AUTHORITIES]:
                 self._refuse_missing_secrets(product)
-                return {"files": self._spark.job_authorities()}
+                return {"files": self._spark.drivers.authorities()}
             if args["parts"] == [MASKS]:
                 return {"files": self._masks(product)}
             if args["parts"] == [SECRETS]:
@@ -113,7 +113,7 @@ class ActionModule(Action):
         if product == "connect":
             self.cluster.part(self.host, product)
             return self.cluster.connect[self.host].secret_files()
-        return self._spark.kafka_login_files()
+        return self._spark.drivers.logins.files()
 
     def _masks(self, product: str) -> dict[str, Entry]:
         """Return the files that keep packages from starting services of their own."""
@@ -130,7 +130,7 @@ class ActionModule(Action):
         if given.keys() != {"name"}:
             return Job(**given)
         name = str(given["name"])
-        found = {one.name: one for one in self._spark.jobs if one.present}
+        found = {one.name: one for one in self._spark.drivers.jobs if one.present}
         if name not in found:
             near = nearest(name, list(found))
             there = f"there are {listing(found)}" if found else "there is none"

@@ -29,9 +29,11 @@ def wanted_by_jobs(cluster: Cluster) -> list[Distribution]:
 
     """
     spark = next(iter(cluster.spark.values()), None)
-    jobs = [job for job in spark.jobs if job.present] if spark else []
-    found = [spark.job_packages(job) for job in jobs if spark]
-    return list({one.home: one for one in found if one}.values())
+    if spark is None:
+        return []
+    drivers = spark.drivers
+    every = [drivers.packages(job) for job in drivers.jobs if job.present]
+    return list({packages.home: packages for packages in every if packages}.values())
 
 
 def have(distributions: Iterable[Distribution], display: Callable[[str], None]) -> list[str]:

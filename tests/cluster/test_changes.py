@@ -26,7 +26,7 @@ AVRO = "avro.source.planes"
 def captured(
     topology: Topology, hosts: dict[str, Host], plays: Plays, connect_rest: Rest
 ) -> Captured:
-    jobs = [one for spark in topology.cluster.spark.values() for one in spark.jobs]
+    jobs = [one for spark in topology.cluster.spark.values() for one in spark.drivers.jobs]
     if job()["name"] not in {one.name for one in jobs}:
         pytest.skip("no job on captured tables here")
     return Captured(topology, hosts, plays, connect_rest)

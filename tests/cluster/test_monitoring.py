@@ -146,7 +146,9 @@ def parts(topology: Topology) -> set[str]:
         "source": [one for one in connectors if not one.is_sink],
         "sink": [one for one in connectors if one.is_sink],
         "debezium": [x for x in connectors if "debezium" in x.given[CLASS] and not x.is_sink],
-        "stream": [job for one in cluster.spark.values() for job in one.jobs if job.services],
+        "stream": [
+            job for one in cluster.spark.values() for job in one.drivers.jobs if job.services
+        ],
     }
     return {*jobs, *(name for name, found in there.items() if found)}
 

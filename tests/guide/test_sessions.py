@@ -106,10 +106,10 @@ def test_the_catalog_opens_with_its_password_alone(
     topology: Topology, login: dict[str, Host]
 ) -> None:
     spark = next(iter(topology.cluster.spark.values()))
-    if not spark.metastore_addresses or not spark.is_secured:
+    if not spark.standalone.metastore_addresses or not spark.is_secured:
         pytest.skip("no catalog here, or an open one")
     host = login[topology.group("spark_workers")[0]]
-    url = f"jdbc:derby://{spark.metastore_addresses[0]}/metastore;ssl=basic"
+    url = f"jdbc:derby://{spark.standalone.metastore_addresses[0]}/metastore;ssl=basic"
     tool = (
         f"{spark.host.java.binary} -cp '{spark.distribution.link}/jars/*' org.apache.derby.tools.ij"
     )

@@ -220,7 +220,7 @@ class Cluster:
         """The names of which the addresses matter: to a firewall, and to whoever connects."""
         every = [one for host in self.hosts for one in self.deployed(host).values()]
         opened = [one for one in every if one.is_open]
-        jvms = [one for one in every if isinstance(one, Service) and one.java_ports]
+        jvms = [one for one in every if isinstance(one, Service) and one.jvm.ports]
         if not self.firewalls and not opened and not jvms:
             return []
         names = dict.fromkeys(name for host in self.hosts for name in self.names(host))

@@ -50,7 +50,7 @@ def authority_files(cluster: Cluster, host: str, names: Collection[str]) -> dict
     bodies = [body for name in names for body in pem.bodies(known[name])]
     every = [part.files() for part in cluster.deployed(host).values()]
     if host in cluster.spark:
-        every.append(cluster.spark[host].job_authorities())
+        every.append(cluster.spark[host].drivers.authorities())
     return {
         path: entry
         for entries in every
@@ -67,7 +67,7 @@ def digest(wanted: Mapping[str, Any]) -> str:
 def of_job(spark: SparkHost, job: Job) -> State:
     """Return the options of the module `service` for a job on a Spark host."""
     return {
-        "files": spark.job_files(job),
+        "files": spark.drivers.files(job),
         "units": job.started,
         # Only a service runs on with older files: another one reads them at its next start.
         "restart_marks": [restart_mark(unit) for unit in job.services],
@@ -83,23 +83,26 @@ def of_former_jobs(spark: SparkHost, found: Collection[str]) -> State:
     their programs and of the directories of Python packages. What the inventory has stays, and so
     does what a job has written.
     """
-    wanted = [job for job in spark.jobs if job.present and spark.runs_jobs]
-    kept = {file for job in wanted for file in job.unit_files}
-    names = {one.unit: one.name for one in wanted}
+    drivers = spark.drivers
+    jobs = drivers.jobs_here
+    kept = {file for job in jobs for file in job.unit_files}
+    job_units = {job.unit for job in jobs}
     there = {file for file in found if file.startswith("/")}
     # What has run all the time is enabled; with another schedule it would run at each boot.
     enabled = {
         f"{_ENABLED}/{file}"
-        for job in wanted
+        for job in jobs
         if (file := f"{job.unit}.service") in found and job.unit not in job.started
     }
     units = sorted({*found} - there - kept)
-    modules = {f"{job.directory}/{name}" for job in wanted for name in job.files}
-    own = tuple(f"{job.directory}/" for job in wanted)
-    packages = {x.home for job in spark.jobs if job.present and (x := spark.job_packages(job))}
+    modules = {f"{job.directory}/{name}" for job in jobs for name in job.files}
+    own = tuple(f"{job.directory}/" for job in jobs)
+    packages = {x.home for job in drivers.jobs if job.present and (x := drivers.packages(job))}
     former = dict.fromkeys(file.rpartition(".")[0] for file in units)
-    gone = [Job(unit.removeprefix("spark-job-"), "", "") for unit in former if unit not in names]
-    users = {job.user for job in spark.jobs if job.user} - {*spark.kafka_users}
+    gone = [
+        Job(unit.removeprefix("spark-job-"), "", "") for unit in former if unit not in job_units
+    ]
+    users = {job.user for job in drivers.jobs if job.user} - {*drivers.logins.users}
     return {
         "state": "absent",
         "units": [*units, *sorted(enabled)],

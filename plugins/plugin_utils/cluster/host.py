@@ -78,6 +78,10 @@ class HostSettings:
         """Return where others reach the host: by a variable, else as Ansible does, else by name."""
         return bracketed(str(self.settings[variable] or self.settings["ansible_host"] or self.name))
 
+    def endpoint(self, address: str, port: str) -> str:
+        """Return `host:port` of a service there, by the variables of its address and its port."""
+        return f"{self.address(address)}:{self.settings[port]}"
+
     @property
     def memory_mb(self) -> int | None:
         """Memory in MiB, None while it is not known."""

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any, ClassVar
 
 from ...module_utils.formats.key_table import Table, nearest
@@ -15,19 +13,14 @@ from ...module_utils.formats.values import by_name, canonical
 from ..services.kafka.security import OPEN, STANDARD, Certificate
 from ..services.metrics import java_agent
 from ..services.zookeeper.tls import Identity
-from . import files
+from . import files, needrestart, tools
 from .artifacts import HOMES, KEPT_HOMES, Distribution, cache_directory
+from .crashes import Crashes
 from .files import Entry
 from .host import HostSettings
 from .inventory import Secrets
-from .jvm_options import OpenedPort, java_words, opened_ports
+from .jvm import Jvm
 
-STATE = "/var/lib/millrace"
-CRASHES = f"{STATE}/crash"
-CRASH_DAYS = 30
-CRASH_REPORTS = 10
-RECORDED_ENDS = 100
-_NEEDRESTART = "/etc/needrestart/conf.d"
 # Who connects to a port, and who that is.
 CLIENTS, NODES, ADMINS, LOOPBACK = "clients", "nodes", "admins", "loopback"
 CALLERS: Mapping[str, str] = {
@@ -168,10 +161,7 @@ class Part(ABC):
 
     def addresses(self, hosts: Mapping[str, HostSettings], port: str) -> list[str]:
         """Return where the product is on hosts, `host:port`, by the variable of the port."""
-        return [
-            f"{host.address(self.address_variable)}:{host.settings[port]}"
-            for host in hosts.values()
-        ]
+        return [host.endpoint(self.address_variable, port) for host in hosts.values()]
 
     def unit(self, name: str, what: str, command: str, **more: Any) -> dict[str, Entry]:  # noqa: ANN401 - what the template takes
         """Return the file of a hardened systemd service."""
@@ -234,51 +224,13 @@ class Certified(Part):
         return [name for name, text in wanted.items() if not text]
 
 
-@dataclass(frozen=True)
-class Service(Part):
-    """A service on a host; a new one is one more such class.
-
-    `closed` is what to set its variable of security to, so that it is not open to everybody.
-    `scripts` are commands besides the distribution's tools, which `tool_template` starts.
-    `previous` is the file with what the service was started with, where one is kept. `leftovers` is
-    what teardown removes besides its files, such as files that another inventory brings; with a
-    slash at the end only if it is empty: what Millrace did not bring may be in it.
-    """
-
-    host: HostSettings
-    closed: ClassVar[str] = STANDARD
-    scripts: ClassVar[tuple[str, ...]] = ()
-    tool_template: ClassVar[str] = "tool.sh.j2"
-    previous: ClassVar[str] = ""
-    leftovers: ClassVar[tuple[str, ...]]
+class Configured(Part):
+    """What has properties, in layers, whose keys its version knows."""
 
     @property
     @abstractmethod
     def owned(self) -> Mapping[str, str]:
         """The keys that only Millrace writes here, with the variable that sets each."""
-
-    @property
-    @abstractmethod
-    def heaps(self) -> Mapping[str, str]:
-        """Variable -> heap, of each JVM."""
-
-    @abstractmethod
-    def _defaults(self) -> dict[str, dict[str, Any]]:
-        """Return the layers of properties below the inventory's."""
-
-    @abstractmethod
-    def _owned_config(self) -> dict[str, Any]:
-        """Return the properties that only Millrace writes."""
-
-    @property
-    def own_layers(self) -> tuple[str, ...]:
-        """The variables in which the inventory sets properties, the weakest first."""
-        return (f"{self.product}_config",)
-
-    @property
-    def heap_variable(self) -> str:
-        """The variable with the heap that options of its JVM may set, too."""
-        return f"{self.product}_heap"
 
     @property
     def version(self) -> str:
@@ -299,6 +251,66 @@ class Service(Part):
         return nearest(key, list(self.table))
 
     @property
+    def own_layers(self) -> tuple[str, ...]:
+        """The variables in which the inventory sets properties, the weakest first."""
+        return (f"{self.product}_config",)
+
+    @abstractmethod
+    def _defaults(self) -> dict[str, dict[str, Any]]:
+        """Return the layers of properties below the inventory's."""
+
+    @abstractmethod
+    def _owned_config(self) -> dict[str, Any]:
+        """Return the properties that only Millrace writes."""
+
+    @cached_property
+    def layers(self) -> dict[str, dict[str, Any]]:
+        """Layer -> key -> value, from the weakest to the strongest."""
+        configured = {name: by_name(self.settings[name]) for name in self.own_layers}
+        return {**self._defaults(), **configured, "owned": self._owned_config()}
+
+    @cached_property
+    def config(self) -> dict[str, Any]:
+        """The effective properties."""
+        return {key: value for layer in self.layers.values() for key, value in layer.items()}
+
+
+@dataclass(frozen=True)
+class Service(Configured):
+    """A service on a host; a new one is one more such class.
+
+    `closed` is what to set its variable of security to, so that it is not open to everybody.
+    `scripts` are commands besides the distribution's tools, which `tool_template` starts.
+    `heap_name` ends the name of the variable with the heap of its JVM. `previous` is the file with
+    what the service was started with, where one is kept. `leftovers` is what teardown removes
+    besides its files, such as files that another inventory brings; with a slash at the end only if
+    it is empty: what Millrace did not bring may be in it.
+    """
+
+    host: HostSettings
+    closed: ClassVar[str] = STANDARD
+    scripts: ClassVar[tuple[str, ...]] = ()
+    tool_template: ClassVar[str] = "tool.sh.j2"
+    heap_name: ClassVar[str] = "heap"
+    previous: ClassVar[str] = ""
+    leftovers: ClassVar[tuple[str, ...]]
+
+    @property
+    @abstractmethod
+    def heaps(self) -> Mapping[str, str]:
+        """Variable -> heap, of each JVM."""
+
+    @cached_property
+    def jvm(self) -> Jvm:
+        """The heap and the options of its JVM."""
+        return Jvm(self.product, self.heap_name, self.settings)
+
+    @cached_property
+    def crashes(self) -> Crashes:
+        """What its crashes leave."""
+        return Crashes(self.product, self.user)
+
+    @property
     def is_secured(self) -> bool:
         """Whether the inventory wants what `standard` is for it."""
         return bool(self.settings[f"{self.product}_security"] == STANDARD)
@@ -311,7 +323,8 @@ class Service(Part):
     @property
     def accounts(self) -> list[str]:
         """Its groups and user, as lines of sysusers.d(5)."""
-        return [f'u {self.user} {self.uid} "{self.title}" /nonexistent /usr/sbin/nologin']
+        uid = self.settings.get(f"{self.product}_uid", "-")
+        return [f'u {self.user} {uid} "{self.title}" /nonexistent /usr/sbin/nologin']
 
     @property
     def tool_values(self) -> dict[str, str]:
@@ -321,11 +334,6 @@ class Service(Part):
             "service": self.product,
             "java_home": self.host.java.home,
         }
-
-    @property
-    def uid(self) -> str:
-        """The account's number, `-` for any."""
-        return str(self.settings.get(f"{self.product}_uid", "-"))
 
     @property
     def distribution(self) -> Distribution:
@@ -362,19 +370,16 @@ class Service(Part):
         return self.all_units
 
     @property
-    def java_ports(self) -> list[OpenedPort]:
-        """What the options of its JVM open besides."""
-        return opened_ports(java_words(self.settings[f"{self.product}_java_options"]))
-
-    @property
     def listening(self) -> list[Listening]:
         """All that it listens on, and who connects."""
-        product, options = self.product, f"{self.product}_java_options"
         return super().listening + [
             Listening(
-                product, f"{options} ({x.option})", x.port, (LOOPBACK if x.loopback else ADMINS,)
+                self.product,
+                f"{self.jvm.options_variable} ({opened.option})",
+                opened.port,
+                (LOOPBACK if opened.loopback else ADMINS,),
             )
-            for x in self.java_ports
+            for opened in self.jvm.ports
         ]
 
     @property
@@ -382,60 +387,13 @@ class Service(Part):
         """The directories that its processes write to."""
         return [self.state_dir, *(path for _, path in self.data_directories)]
 
-    @cached_property
-    def layers(self) -> dict[str, dict[str, Any]]:
-        """Layer -> key -> value, from the weakest to the strongest."""
-        own = {name: by_name(self.settings[name]) for name in self.own_layers}
-        return {**self._defaults(), **own, "owned": self._owned_config()}
-
-    @cached_property
-    def config(self) -> dict[str, Any]:
-        """The effective properties."""
-        return {key: value for layer in self.layers.values() for key, value in layer.items()}
-
     def directories(self) -> dict[str, Entry]:
         """Return its directories; those with data are closed to others."""
-        own = (path for _, path in self.data_directories)
         return {
             self.config_dir: files.directory(),
             self.state_dir: files.directory(),
-            STATE: files.directory(),
-            CRASHES: files.directory(),
-            # Reports and dumps are closed to others by their modes; that there are any is not.
-            self.crash_dir: files.directory(self.user),
-            **{path: self.own_directory() for path in own},
-        }
-
-    @property
-    def crash_dir(self) -> str:
-        """The directory of what its JVMs leave when they crash, and of records of such ends."""
-        return f"{CRASHES}/{self.product}"
-
-    @property
-    def _end_script(self) -> str:
-        """Path of what runs at each end of one of its units."""
-        return f"{HOMES}/{self.product}-unit-end"
-
-    def _crash_files(self) -> dict[str, Entry]:
-        """Return what limits, by number and age, what crashes leave."""
-        limits = {"ends": RECORDED_ENDS, "reports": CRASH_REPORTS}
-        script = files.render("unit-end.sh.j2", directory=self.crash_dir, **limits)
-        head = "# Written by Millrace; change the inventory, not this file.\n"
-        age = f"{head}e {self.crash_dir} - - - {CRASH_DAYS}d\n"
-        return {
-            "/etc/tmpfiles.d": files.directory(),
-            self._end_script: files.text(script, mode="0755"),
-            f"/etc/tmpfiles.d/millrace-{self.product}.conf": files.text(age),
-        }
-
-    def _needrestart_files(self) -> dict[str, Entry]:
-        """Return what keeps updates of packages from restarting its units, at once and ungated."""
-        patterns = [re.escape(unit).replace(r"\*", ".*") + r"\.service" for unit in self.kept_units]
-        text = files.render("needrestart.conf.j2", patterns=patterns)
-        return {
-            str(Path(_NEEDRESTART).parent): files.directory(),
-            _NEEDRESTART: files.directory(),
-            f"{_NEEDRESTART}/millrace-{self.product}.conf": files.text(text),
+            **self.crashes.directories(),
+            **{path: self.own_directory() for _, path in self.data_directories},
         }
 
     def own_directory(self) -> Entry:
@@ -449,29 +407,16 @@ class Service(Part):
             f"{self.config_dir}/environment": files.environment(self._environment()),
         }
 
-    def _tools(self) -> dict[str, Entry]:
-        """Return the launcher of its tools, and a link for each name, also without .sh."""
-        launcher = f"{HOMES}/{self.product}-tool"
-        names = [*self.distribution.tools, *self.scripts]
-        if not names:
-            return {}
-        script = files.render(self.tool_template, **self.tool_values)
-        every = dict.fromkeys(one for name in names for one in (name, name.removesuffix(".sh")))
-        commands = [f"/usr/local/bin/{name}" for name in every]
-        return {
-            launcher: files.text(script, mode="0755"),
-            **{path: files.link(launcher) for path in commands},
-        }
-
     def _all_files(self) -> dict[str, Entry]:
         accounts = "".join(f"{line}\n" for line in self.accounts)
+        names = [*self.distribution.tools, *self.scripts]
         return {
             "/etc/sysusers.d": files.directory(),
             f"/etc/sysusers.d/millrace-{self.product}.conf": files.text(accounts),
             HOMES: files.directory(),
-            **self._tools(),
-            **self._crash_files(),
-            **self._needrestart_files(),
+            **tools.commands(self.product, names, self.tool_template, self.tool_values),
+            **self.crashes.files(),
+            **needrestart.settings(self.product, self.kept_units),
             **self.directories(),
             **self.files(),
         }
@@ -488,18 +433,20 @@ class Service(Part):
     @property
     def removal(self) -> dict[str, Any]:
         """The options of the module `service` that remove it."""
-        own = [path for path, one in self._all_files().items() if one.get("state") != "directory"]
-        data = [*(path for _, path in self.data_directories), self.state_dir, self.crash_dir]
+        entries = self._all_files().items()
+        written = [path for path, entry in entries if entry.get("state") != "directory"]
+        data = [path for _, path in self.data_directories]
+        data += [self.state_dir, self.crashes.directory]
         return {
             "state": "absent",
             "units": self.all_units,
             "removed": [
-                *own,
+                *written,
                 *self.leftovers,
                 self.distribution.home,
                 *(data if self.settings[f"{self.product}_remove_data"] else []),
-                *(f"{path}/" for path in (self.crash_dir, CRASHES, STATE)),
-                *(f"{path}/" for path in (_NEEDRESTART, Path(_NEEDRESTART).parent)),
+                *self.crashes.leftovers,
+                *needrestart.LEFTOVERS,
             ],
         }
 
@@ -513,8 +460,8 @@ class Service(Part):
             "environment_file": f"{self.config_dir}/environment",
             "stop_timeout": self.settings.get(f"{self.product}_stop_timeout", 60),
             "write_paths": self.write_paths,
-            "crash_dir": self.crash_dir,
-            "end_script": self._end_script,
+            "crash_dir": self.crashes.directory,
+            "end_script": self.crashes.end_script,
             **more,
         }
         return super().unit(name, what, command, **values)
@@ -531,12 +478,12 @@ class Server(Service):
     @property
     def heap(self) -> str:
         """The heap of its JVM."""
-        return str(self.settings[f"{self.product}_heap"])
+        return str(self.settings[self.jvm.heap_variable])
 
     @property
     def heaps(self) -> dict[str, str]:
         """Variable -> heap."""
-        return {f"{self.product}_heap": self.heap}
+        return {self.jvm.heap_variable: self.heap}
 
     @property
     def class_path(self) -> str:
@@ -546,7 +493,7 @@ class Server(Service):
     def _environment(self) -> dict[str, str]:
         """Return the options of its JVM."""
         agent = java_agent.options(self.product, self.host)
-        options = " ".join([*self.settings[f"{self.product}_java_options"], *agent])
+        options = " ".join([*self.settings[self.jvm.options_variable], *agent])
         return {self._options: f"-Xms{self.heap} -Xmx{self.heap} {options}"}
 
     def server(self, who: str, logging: str, program: str, **more: Any) -> dict[str, Entry]:  # noqa: ANN401 - as `unit`

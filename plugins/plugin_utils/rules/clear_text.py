@@ -12,7 +12,7 @@ from ..cluster.cluster import Cluster
 from ..cluster.inventory import Expression, HostVariables
 from ..cluster.secret_variables import CONFIGS, FILES, LOGINS, OPTIONS, PASSWORDS, RECEIVERS, TEXTS
 from ..services.kafka import node as kafka
-from ..services.spark.model import SECRET
+from ..services.spark.security import SECRET
 from .engine import Finding, Findings, rule
 from .shared import host_variables
 

@@ -9,7 +9,7 @@ from ...module_utils.formats.values import listing
 from ...module_utils.formats.versions import PRODUCTS
 from ..cluster import jvm_options
 from ..cluster.cluster import Cluster
-from ..cluster.jvm_options import RemoteControl, heap_mb, java_words, remote_control
+from ..cluster.jvm_options import RemoteControl, heap_mb, remote_control
 from ..cluster.service import Service
 from .engine import Finding, Findings, rule
 from .shared import HEAP_OPTION, Place, all_services, java_options
@@ -92,7 +92,7 @@ def _without_hyphen(word: str, before: list[str]) -> tuple[str, str]:
 def _jvm_port_shared(cluster: Cluster) -> Findings:
     """All daemons of a host get the same options: the one that starts second does not start."""
     for host, spark in cluster.spark.items():
-        for one in spark.java_ports:
+        for one in spark.jvm.ports:
             if len(spark.units) > 1:
                 what = f"{listing(spark.units)} would all listen on port {one.port}."
                 chosen = "" if one.option == "-javaagent" else "; port 0 lets each JVM choose one"
@@ -113,8 +113,8 @@ def _java_collectors(_: Service, place: Place, words: list[str]) -> Findings:
 @rule("heap-option", each=all_services)
 def _heap_option(service: Service) -> Findings:
     """The unit sets the heap from its own variable; of two such options the JVM takes the last."""
-    options, heap = f"{service.product}_java_options", service.heap_variable
-    for option in java_words(service.settings[options]):
+    options, heap = service.jvm.options_variable, service.jvm.heap_variable
+    for option in service.jvm.words:
         match = HEAP_OPTION.match(option)
         if match:
             size = option[match.end() :]

@@ -52,8 +52,8 @@ def _ports(cluster: Cluster) -> Iterator[tuple[str, Ports, Ports]]:
         for product, found in cluster.deployed(host).items():
             (kafka if product == "kafka" else others).update(found.ports)
         for product, service in cluster.services(host).items():
-            for one in service.java_ports:
-                others[f"{product}_java_options ({one.option})"] = one.port
+            for opened in service.jvm.ports:
+                others[f"{product}_java_options ({opened.option})"] = opened.port
         yield host, kafka, others
 
 
@@ -169,7 +169,7 @@ def _heaps(cluster: Cluster) -> Iterator[tuple[str, HostSettings, dict[str, str]
     for host, settings in cluster.hosts.items():
         if not falls_back_to_default(cluster, host, *_SIZES):
             options = {
-                service.heap_variable: size
+                service.jvm.heap_variable: size
                 for service in cluster.services(host).values()
                 if (size := heap_in_options(service))
             }

@@ -62,8 +62,9 @@ class Property:
 
 def heap_in_options(service: Service) -> str:
     """Return the heap that a service's Java options set, empty if they set none."""
-    words = java_words(service.settings[f"{service.product}_java_options"])
-    found = [match["size"] for word in words if (match := _LARGEST_HEAP.fullmatch(word))]
+    found = [
+        match["size"] for word in service.jvm.words if (match := _LARGEST_HEAP.fullmatch(word))
+    ]
     return found[-1] if found else ""
 
 
@@ -140,8 +141,7 @@ def properties(
 def java_options(cluster: Cluster) -> Iterator[tuple[str, Service, Place, list[str]]]:
     """Yield each host's services with the place and the words of each list of Java's options."""
     for host, service in all_services(cluster):
-        variable = f"{service.product}_java_options"
-        yield host, service, variable, java_words(service.settings[variable])
+        yield host, service, service.jvm.options_variable, service.jvm.words
     for host, service, one in properties("spark")(cluster):
         if _OF_APPLICATIONS.fullmatch(one.key):
             yield host, service, one.where, java_words(one.value)

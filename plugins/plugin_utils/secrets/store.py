@@ -397,7 +397,7 @@ def keep(directory: Path, name: str, text: str) -> Secrets:
 
 def _new_texts(cluster: Cluster, found: Mapping[str, str]) -> dict[str, str]:
     """Return what Spark and databases need besides the texts that there are, by name."""
-    wanted = {name for host in cluster.spark.values() for name in host.missing_texts}
+    wanted = {name for host in cluster.spark.values() for name in host.security.missing}
     wanted |= {*(missing_passwords(cluster.inventory.secrets) if cluster.databases else ())}
     servers, exporters = cluster.monitoring.values(), cluster.metrics.values()
     wanted |= {*monitoring.missing_texts([*servers], [*exporters])}

@@ -16,7 +16,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library i
 from ansible_collections.millrace.streaming.plugins.plugin_utils.services.kafka.security import (
     ADMIN,
 )
-from ansible_collections.millrace.streaming.plugins.plugin_utils.services.spark.model import (
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.spark.logins import (
     KAFKA_AUTHORITY,
 )
 from testinfra.host import Host

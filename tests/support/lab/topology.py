@@ -106,7 +106,7 @@ class Topology:
     @property
     def spark_token(self) -> str:
         """What Spark's web interfaces ask for, empty where they are open."""
-        return next((spark.ui_token for spark in self.cluster.spark.values()), "")
+        return next((spark.security.ui_token for spark in self.cluster.spark.values()), "")
 
     @property
     def urls(self) -> dict[str, str]:

@@ -17,7 +17,9 @@ from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.secret_
 from ansible_collections.millrace.streaming.plugins.plugin_utils.services.kafka.security import (
     bearer_token,
 )
-from ansible_collections.millrace.streaming.plugins.plugin_utils.services.spark.model import SECRET
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.spark.security import (
+    SECRET,
+)
 
 from tests.unit.in_process import AnsibleRun, Answer
 
@@ -136,7 +138,7 @@ def test_sparks_secret_is_replaced(tmp_path: Path) -> None:
     assert changed == {"spark_secret", "spark_ui_key", "spark_ui_token", "spark_session_ui_key"}
     hosts = ansible.cluster("k1").spark.values()
     assert {host.config[SECRET] for host in hosts} == {after["spark_secret"]}
-    assert {host.ui_token for host in hosts} == {after["spark_ui_token"]}
+    assert {host.security.ui_token for host in hosts} == {after["spark_ui_token"]}
 
 
 def test_check_mode_stores_nothing_and_needs_no_confirmation(tmp_path: Path) -> None:

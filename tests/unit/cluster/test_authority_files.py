@@ -22,7 +22,7 @@ from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets.store i
 from ansible_collections.millrace.streaming.plugins.plugin_utils.services.monitoring.model import (
     CONFIG,
 )
-from ansible_collections.millrace.streaming.plugins.plugin_utils.services.spark.model import (
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.spark.logins import (
     KAFKA_AUTHORITY,
 )
 
@@ -56,9 +56,8 @@ def rendered(cluster: Cluster, host: str) -> Iterator[tuple[str, Any]]:
     yield from inventories.all_entries(cluster, host).items()
     if host in cluster.spark:
         spark = cluster.spark[host]
-        for job in spark.jobs:
-            if job.present and spark.runs_jobs:
-                yield from spark.job_files(job).items()
+        for job in spark.drivers.jobs_here:
+            yield from spark.drivers.files(job).items()
 
 
 @pytest.mark.parametrize("name", inventories.INVENTORIES)
@@ -76,7 +75,7 @@ def test_a_change_of_the_ca_brings_every_file_that_holds_one(name: str, tmp_path
         assert holding == authority_files(cluster, host, every)
         of_site, jobs = inventories.all_entries(cluster, host), {}
         if host in cluster.spark:
-            jobs = cluster.spark[host].job_authorities()
+            jobs = cluster.spark[host].drivers.authorities()
         assert holding.keys() <= of_site.keys() | jobs.keys(), "neither of two playbooks writes it"
         late = {path for path, entry in holding.items() if not entry.get("restart")}
         assert late <= READ_AGAIN.keys(), "who has read it is not restarted"

@@ -19,9 +19,7 @@ from ansible_collections.millrace.streaming.plugins.plugin_utils.services.monito
 from ansible_collections.millrace.streaming.plugins.plugin_utils.services.postgresql import (
     model as postgresql,
 )
-from ansible_collections.millrace.streaming.plugins.plugin_utils.services.spark import (
-    model as spark,
-)
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.spark import blocks
 from ansible_collections.millrace.streaming.plugins.plugin_utils.services.spark.jobs import Job
 
 from tests.support.lab.topology import ROOT
@@ -38,7 +36,7 @@ def unit_files(cluster: Cluster, job: Job) -> dict[str, str]:
     for host in cluster.hosts:
         entries = all_entries(cluster, host)
         if host in cluster.spark:
-            entries |= cluster.spark[host].job_files(job)
+            entries |= cluster.spark[host].drivers.files(job)
         for path, entry in entries.items():
             if path.endswith(".service") and "content" in entry:
                 found.setdefault(entry["content"], f"{host}/{Path(path).name}")
@@ -53,7 +51,7 @@ def test_a_removal_knows_every_unit_by_how_its_file_begins(name: str, tmp_path: 
     for host in cluster.hosts:
         entries = all_entries(cluster, host)
         if host in cluster.spark:
-            entries |= cluster.spark[host].job_files(job)
+            entries |= cluster.spark[host].drivers.files(job)
         units = {path: one for path, one in entries.items() if Path(path).parent == removal.UNITS}
         texts |= {path: one["content"] for path, one in units.items() if "content" in one}
     assert texts
@@ -68,7 +66,7 @@ def test_services_are_confined_and_systemd_knows_every_setting(name: str, tmp_pa
     texts = unit_files(cluster, job)
     every = [one for host in cluster.hosts for one in cluster.deployed(host).values()]
     services = [one for one in every if isinstance(one, (Service, Packaged))]
-    jobs = {job.unit, spark.CLEAN} if cluster.spark else set()
+    jobs = {job.unit, blocks.REMOVAL} if cluster.spark else set()
     jobs |= {firewall.NAME} if cluster.firewalls else set()
     jobs |= {postgresql.UNIT} if cluster.databases else set()
     assert {Path(name).stem for name in texts} == {

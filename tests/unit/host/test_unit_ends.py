@@ -10,7 +10,7 @@ import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.host import unit_ends
 from ansible_collections.millrace.streaming.plugins.modules import host_processes
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster import files
-from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.service import (
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.crashes import (
     CRASH_REPORTS,
     RECORDED_ENDS,
 )

@@ -50,7 +50,7 @@ def test_the_units_that_it_finds_are_those_of_the_inventorys_jobs(tmp_path: Path
     marked = re.compile(f"^(?:{find['contains']})", re.M)
     found = {
         Path(path).name
-        for one in (host.jobs[0], Job("other", "a", source))
+        for one in (host.drivers.jobs[0], Job("other", "a", source))
         for path, entry in of_job(host, one)["files"].items()
         if Path(path).parent == Path(find["paths"]) and marked.search(entry.get("content", ""))
     }

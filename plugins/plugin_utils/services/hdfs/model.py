@@ -20,7 +20,7 @@ from ...cluster.resolution import Resolution
 from ...cluster.service import CLIENTS, LOOPBACK, NODES, Service
 from ..kafka.security import OPEN
 from ..spark import jobs as spark_jobs
-from ..spark import sessions as spark_sessions
+from ..spark import shared as spark_shared
 from ..spark.jobs import Job
 from . import key_table as hdfs_key_table
 
@@ -110,7 +110,7 @@ class HdfsHost(Service):
     product = "hdfs"
     title = "Apache Hadoop HDFS"
     address_variable = "hdfs_host"
-    heap_variable = "hdfs_namenode_heap"
+    heap_name = "namenode_heap"
     closed = "hosts and host_firewall: nftables"
     scripts = ("hdfs", "hadoop")
     tool_template = "hdfs-tool.sh.j2"
@@ -163,7 +163,7 @@ class HdfsHost(Service):
     def accounts(self) -> list[str]:
         """Its account; the NameNode asks its own host who is in the group of Spark's users."""
         asked = self.spark_user and NAMENODE in self.roles
-        group = f"g {spark_sessions.GROUP} {spark_sessions.GROUP_ID}"
+        group = f"g {spark_shared.GROUP} {spark_shared.GROUP_ID}"
         return [*([group] if asked else []), *super().accounts]
 
     @property
@@ -176,7 +176,7 @@ class HdfsHost(Service):
         """Directories in the file system that others need: path, and mode and owner if given."""
         if not self.spark_user:
             return []
-        own = {"owner": f"{self.spark_user}:{spark_sessions.GROUP}", "mode": "770"}
+        own = {"owner": f"{self.spark_user}:{spark_shared.GROUP}", "mode": "770"}
         return [
             {"path": "/tmp", "mode": "1777"},  # noqa: S108 - of HDFS
             {"path": HOME, **own},

@@ -139,26 +139,26 @@ class Metrics(Packaged):
     def _streams(self) -> dict[str, Any]:
         """Job -> checkpoint and late_after, of those that are in files of this host."""
         spark = self._spark
-        if not spark or not spark.runs_jobs:
+        if not spark or not spark.drivers.run_here:
             return {}
-        elsewhere = spark.hdfs.streams if spark.hdfs else {}
+        drivers, elsewhere = spark.drivers, spark.hdfs.streams if spark.hdfs else {}
         return {
-            one.name: {"checkpoint": spark.checkpoint(one), "late_after": one.late_after}
-            for one in spark.jobs
+            job.name: {"checkpoint": drivers.checkpoint(job), "late_after": job.late_after}
+            for job in drivers.jobs_here
             # Another job commits when it is its time: its last commit says nothing.
-            if one.present and one.services and one.name not in elsewhere
+            if job.services and job.name not in elsewhere
         }
 
     @property
     def _spark_sources(self) -> dict[str, str]:
         """Module -> address, of interfaces that may ask for a token which the proxy cannot give."""
-        return self._spark.metrics_addresses if self._spark else {}
+        return self._spark.daemons.metrics_addresses if self._spark else {}
 
     @property
     def _driver_ports(self) -> list[int]:
         """The first port that drivers of jobs may have for their interface, and the first after."""
         spark = self._spark
-        if not spark or not spark.runs_jobs:
+        if not spark or not spark.drivers.run_here:
             return []
         first = integer(spark.config.get("spark.ui.port")) or _UI_PORT
         return [first, first + _UI_PORTS]
@@ -238,7 +238,7 @@ class Metrics(Packaged):
 
     @property
     def _ui_token(self) -> str:
-        return self._spark.ui_token if self._spark else ""
+        return self._spark.security.ui_token if self._spark else ""
 
     def _settings_text(self) -> str:
         spark, hdfs = self._spark, self._hdfs

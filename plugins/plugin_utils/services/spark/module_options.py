@@ -10,11 +10,11 @@ from .model import SparkHost
 
 def _spark_health(spark: SparkHost, _: Cluster) -> Options:
     return {
-        "masters": spark.at_masters("spark_master_ui_port"),
+        "masters": spark.standalone.at_masters("spark_master_ui_port"),
         # As they register.
-        "workers": [one.address(spark.address_variable) for one in spark.workers.values()],
-        "token": spark.ui_token,
-        "metastores": spark.metastore_addresses,
+        "workers": [x.address(spark.address_variable) for x in spark.standalone.workers.values()],
+        "token": spark.security.ui_token,
+        "metastores": spark.standalone.metastore_addresses,
     }
 
 
@@ -29,10 +29,9 @@ def _spark_job_health(spark: SparkHost, _: Cluster) -> Options:
                 "continuous": job.schedule == SERVICE,
                 # hdfs_job_health finds those in HDFS that are late.
                 "late_after": 0 if job.name in in_hdfs else job.late_after,
-                "checkpoint": spark.checkpoint(job),
+                "checkpoint": spark.drivers.checkpoint(job),
             }
-            for job in spark.jobs
-            if job.present and spark.runs_jobs
+            for job in spark.drivers.jobs_here
         ]
     }
 
@@ -40,9 +39,12 @@ def _spark_job_health(spark: SparkHost, _: Cluster) -> Options:
 def _spark_job_checkpoints(spark: SparkHost, _: Cluster) -> Options:
     return {
         "jobs": [
-            {"name": job.name, "checkpoint": spark.checkpoint(job), "topics": list(job.topics)}
-            for job in spark.jobs
-            if job.present and spark.runs_jobs
+            {
+                "name": job.name,
+                "checkpoint": spark.drivers.checkpoint(job),
+                "topics": list(job.topics),
+            }
+            for job in spark.drivers.jobs_here
         ]
     }
 

@@ -7,14 +7,24 @@ group may read the properties, which have the secret of the cluster.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from ...cluster import files
 from ...cluster.files import Entry
+from ...cluster.service import Service
+from ..hdfs.model import WAREHOUSE, HdfsHost
+from ..kafka.security import SPARK_METASTORE, SPARK_SESSION_UI_KEY
+from . import metastore as spark_metastore
+from . import shared
+from .security import Security, ui_token
+from .standalone import StandaloneCluster
 
-GROUP, GROUP_ID = "spark-users", 7078
-"""The group of those who may use Spark; the same number everywhere, for the shared directory."""
+HDFS = "hdfs"
+"""What puts the tables of sessions there, of spark_file_system."""
 DIRECTORY = "/etc/spark/client"
+UI_TOKEN = f"{DIRECTORY}/ui-token"
 CONNECT_TOKEN = "SPARK_CONNECT_AUTHENTICATE_TOKEN"  # noqa: S105 - the name of a variable
 _CONNECT = "org.apache.spark.sql.connect.service.SparkConnectServer"
 NAMES = (
@@ -32,6 +42,62 @@ DEFAULTS: Mapping[str, Any] = {
     # It needs pyarrow on the workers.
     "spark.sql.execution.pythonUDF.arrow.enabled": False,
 }
+# As the cluster has them.
+_EVENT_LOGS = ("spark.eventLog.enabled", "spark.eventLog.dir")
+
+
+@dataclass(frozen=True)
+class Sessions:
+    """The sessions that people start on a host: their properties, and the files of these."""
+
+    service: Service
+    """The host, whose layers of properties sessions share."""
+    standalone: StandaloneCluster
+    """The cluster whose catalog they use."""
+    security: Security
+    """The secrets of the cluster, and theirs."""
+    shared_dir: str
+    """The directory with their tables, unless these are in HDFS."""
+    hdfs: HdfsHost | None
+    """A host of HDFS in the inventory, None without it."""
+
+    @cached_property
+    def config(self) -> dict[str, Any]:
+        """The properties of a session."""
+        service, layers = self.service, self.service.layers
+        catalog = next(iter(self.standalone.metastore_addresses), "")
+        password = self.security.secret(SPARK_METASTORE)
+        return {
+            **layers["topology"],
+            **layers["security"],
+            **DEFAULTS,
+            **_tables(self.shared_dir),
+            **self._file_system,
+            **layers["spark_config"],
+            **{key: service.config[key] for key in _EVENT_LOGS},
+            **self.security.ui_config(SPARK_SESSION_UI_KEY),
+            **(spark_metastore.client_config(catalog, password) if catalog else {}),
+        }
+
+    @property
+    def _file_system(self) -> dict[str, Any]:
+        """The properties of sessions whose tables, and paths without a scheme, are in HDFS."""
+        if self.hdfs is None or self.service.settings["spark_file_system"] != HDFS:
+            return {}
+        url = self.hdfs.url
+        return {"spark.hadoop.fs.defaultFS": url, "spark.sql.warehouse.dir": f"{url}{WAREHOUSE}"}
+
+    def files(self) -> dict[str, Entry]:
+        """Return the files that they read; a token opens their own web interfaces."""
+        readers = {"mode": "0640", "group": shared.GROUP, "secret": True}
+        token = ui_token(self.config)
+        return {
+            DIRECTORY: files.directory(),
+            f"{DIRECTORY}/spark-defaults.conf": files.text(
+                files.properties(self.config), format="properties", **readers
+            ),
+            **({UI_TOKEN: files.text(f"{token}\n", **readers)} if token else {}),
+        }
 
 
 def connect(home: str, port: int) -> str:
@@ -45,37 +111,14 @@ def connect(home: str, port: int) -> str:
     return " ".join([*words, "--conf spark.connect.grpc.port.maxRetries=0", "spark-internal"])
 
 
-def warehouse(shared_dir: str) -> str:
-    """Return the directory of managed tables."""
-    return f"{shared_dir}/warehouse"
-
-
-def config(shared_dir: str) -> dict[str, Any]:
+def _tables(shared_dir: str) -> dict[str, Any]:
     """Return what tables in a shared directory need, which several accounts write.
 
     A session's directories belong to its user and its files to the executors' account, so all of
     them are open to the group. The marker of a finished job would belong to the first user alone.
     """
     return {
-        "spark.sql.warehouse.dir": f"file://{warehouse(shared_dir)}",
+        "spark.sql.warehouse.dir": f"file://{shared.warehouse(shared_dir)}",
         "spark.hadoop.fs.permissions.umask-mode": "007",
         "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": False,
-    }
-
-
-def shared(owner: str, mode: str) -> Entry:
-    """Return a directory in which all of the group write."""
-    return files.directory(owner, mode, group=GROUP)
-
-
-def property_files(config: Mapping[str, Any], ui_token: str) -> dict[str, Entry]:
-    """Return the files that sessions read; `ui_token` opens their own web interfaces."""
-    own = {"mode": "0640", "group": GROUP, "secret": True}
-    token = {f"{DIRECTORY}/ui-token": files.text(f"{ui_token}\n", **own)} if ui_token else {}
-    path = f"{DIRECTORY}/spark-defaults.conf"
-    text = files.properties(config)
-    return {
-        DIRECTORY: files.directory(),
-        path: files.text(text, format="properties", **own),
-        **token,
     }

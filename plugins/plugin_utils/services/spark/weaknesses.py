@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ....module_utils.formats.values import is_true
 from ...rules.weakness import READABLE, Weakness, is_empty, is_false, other_than
-from .model import UI_FILTERS
+from .security import UI_FILTERS
 
 _ENCRYPTED_OTHERWISE = ("spark.ssl.rpc.enabled", "spark.authenticate.enableSaslEncryption")
 

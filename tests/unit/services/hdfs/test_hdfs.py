@@ -91,8 +91,8 @@ def test_spark_knows_how_to_wait_and_where_its_tables_are() -> None:
         spark = found.spark["h2"]
         assert spark.config["spark.hadoop.dfs.client.retry.policy.enabled"] is True
         assert spark.config["spark.hadoop.dfs.replication"] == 2
-        assert spark.session_config["spark.sql.warehouse.dir"] == f"{place}warehouse"
-        assert ("spark.hadoop.fs.defaultFS" in spark.session_config) == (system == "hdfs")
+        assert spark.sessions.config["spark.sql.warehouse.dir"] == f"{place}warehouse"
+        assert ("spark.hadoop.fs.defaultFS" in spark.sessions.config) == (system == "hdfs")
         assert spark.config["spark.eventLog.dir"].startswith("file:///srv/spark/")
 
 

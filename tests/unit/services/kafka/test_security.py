@@ -36,7 +36,7 @@ from ansible_collections.millrace.streaming.plugins.plugin_utils.services.spark.
     Job,
     login_file,
 )
-from ansible_collections.millrace.streaming.plugins.plugin_utils.services.spark.model import (
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.spark.logins import (
     KAFKA_AUTHORITY,
 )
 
@@ -621,7 +621,7 @@ def job(folder: Path) -> Job:
 def test_a_job_refers_to_its_login(tmp_path: Path) -> None:
     found = with_passwords(with_spark(), {security.STREAM: PASSWORD})
     host = found.spark["s1"]
-    assert PASSWORD not in str(host.kafka_client(security.STREAM))
+    assert PASSWORD not in str(host.drivers.logins.client(security.STREAM))
     entry = of_job(host, job(tmp_path))["files"][job(tmp_path).kafka_client]
     config = parse_properties(entry["content"])
     assert config["sasl.jaas.config"] == f"${{file:{KAFKA_LOGIN}:sasl.jaas.config}}"
@@ -667,22 +667,24 @@ def test_a_job_whose_user_the_cluster_does_not_have_logs_in_by_itself() -> None:
         kafka_security=OPEN, kafka_listeners=listeners, kafka_users=[{"name": "app"}]
     )
     host = found.spark["s1"]
-    assert host.kafka_login(security.STREAM) == {}
+    assert host.drivers.logins.of(security.STREAM) == {}
     assert not [
-        key for key in host.kafka_client(security.STREAM) if key.startswith(("sasl.", "config."))
+        key
+        for key in host.drivers.logins.client(security.STREAM)
+        if key.startswith(("sasl.", "config."))
     ]
     assert KAFKA_LOGIN not in host.files()
 
 
 def test_without_a_login_a_job_has_what_the_brokers_say() -> None:
     host = with_spark(kafka_security=OPEN).spark["s1"]
-    assert host.kafka_client(security.STREAM) == {
+    assert host.drivers.logins.client(security.STREAM) == {
         "bootstrap.servers": "b1:9092",
         "security.protocol": "PLAINTEXT",
     }
     assert KAFKA_LOGIN not in host.files()
     groups = {"spark_masters": ["s1"], "spark_workers": ["s1"]}
-    assert cluster(groups).spark["s1"].kafka_client("app") == {}
+    assert cluster(groups).spark["s1"].drivers.logins.client("app") == {}
 
 
 CLICKS = {
@@ -724,7 +726,7 @@ def test_kafka_users_decides_about_the_user_of_a_job_that_it_names() -> None:
 def test_jobs_of_an_open_cluster_are_no_users() -> None:
     found = with_spark(kafka_security=OPEN, spark_jobs=[CLICKS])
     assert found.kafka["b1"].security.users == []
-    assert found.spark["s1"].kafka_client("clicks")["security.protocol"] == "PLAINTEXT"
+    assert found.spark["s1"].drivers.logins.client("clicks")["security.protocol"] == "PLAINTEXT"
 
 
 def test_each_job_has_a_login_of_its_own_and_no_other(tmp_path: Path) -> None:
@@ -732,7 +734,7 @@ def test_each_job_has_a_login_of_its_own_and_no_other(tmp_path: Path) -> None:
     jobs = [CLICKS, {**CLICKS, "name": "views", "kafka_user": "views"}]
     found = with_passwords(with_spark(spark_jobs=jobs), passwords)
     for host in (found.spark["s1"], found.spark["s2"]):
-        logins = host.kafka_login_files()
+        logins = host.drivers.logins.files()
         for user, password in passwords.items():
             entry = logins[login_file(user)]
             assert f'username="{user}" password="{password}"' in parse_properties(entry["content"])[

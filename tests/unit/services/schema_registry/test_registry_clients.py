@@ -39,7 +39,7 @@ def deployment(tmp_path: Path, **variables: Any) -> Cluster:
 
 def of_orders(found: Cluster) -> dict[str, Any]:
     host = found.spark["m1"]
-    files: dict[str, Any] = of_job(host, host.jobs[0])["files"]
+    files: dict[str, Any] = of_job(host, host.drivers.jobs[0])["files"]
     return files
 
 
@@ -80,9 +80,9 @@ def test_a_job_logs_in_as_the_user_that_has_its_name(closed: Cluster) -> None:
 
 def test_a_change_of_the_ca_brings_what_its_drivers_trust(closed: Cluster) -> None:
     host, kept = closed.spark["m1"], closed.inventory.secrets
-    (path,) = host.job_authorities()
+    (path,) = host.drivers.authorities()
     assert path == AUTHORITY
-    assert host.job_authorities()[path] == of_orders(closed)[path]
+    assert host.drivers.authorities()[path] == of_orders(closed)[path]
     real = replace(kept, authority=new_authority("x").certificate)
     found = resolve(replace(closed.inventory, secrets=real))
     assert AUTHORITY in authority_files(found, "m1", ["ca.pem"])

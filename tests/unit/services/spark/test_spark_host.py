@@ -40,7 +40,7 @@ def test_two_masters_and_an_ensemble_recover() -> None:
     hosts = spark(["m1", "m2"], ENSEMBLE, spark_config=shuffle).spark
     assert sorted(hosts) == ["m1", "m2", "w1"]
     for host in hosts.values():
-        assert host.recovery == "zookeeper"
+        assert host.standalone.recovery == "zookeeper"
         assert host.config["spark.deploy.recoveryMode"] == "ZOOKEEPER"
         assert host.config["spark.deploy.zookeeper.url"] == "zoo.example.org:2181,z2:2281"
         assert host.config["spark.master"] == "spark://m1:7077,m2:7077"
@@ -52,7 +52,7 @@ def test_two_masters_and_an_ensemble_recover() -> None:
 
 def test_a_single_master_recovers_from_its_own_disk() -> None:
     host = spark(["m1"], ENSEMBLE).spark["m1"]
-    assert host.recovery == "filesystem"
+    assert host.standalone.recovery == "filesystem"
     assert host.config["spark.deploy.recoveryMode"] == "FILESYSTEM"
     assert "spark.deploy.zookeeper.url" not in {**host.config, **host.owned}
     assert "\nRestart=on-failure\n" in unit(host, "master")
@@ -60,7 +60,7 @@ def test_a_single_master_recovers_from_its_own_disk() -> None:
 
 def test_several_masters_without_an_ensemble_do_not() -> None:
     host = spark(["m1", "m2"], {}).spark["m1"]
-    assert host.recovery == ""
+    assert host.standalone.recovery == ""
     assert not [key for key in {**host.config, **host.owned} if "recovery" in key]
     assert "\nRestart=on-failure\n" in unit(host, "master")
 
@@ -112,7 +112,7 @@ def test_a_closed_spark_hides_its_web_interfaces() -> None:
     host = secured()
     assert host.config["spark.ui.filters"] == "org.apache.spark.ui.JWSFilter"
     key = host.config["spark.org.apache.spark.ui.JWSFilter.param.secretKey"]
-    assert host.ui_token == bearer_token(key)
+    assert host.security.ui_token == bearer_token(key)
     entry = host.files()[DEFAULTS]
     assert key in entry["content"]
     assert (entry["mode"], entry["secret"]) == ("0640", True)
@@ -123,12 +123,12 @@ def test_a_closed_spark_hides_its_web_interfaces() -> None:
 def test_the_inventory_has_another_filter_or_none(filters: str) -> None:
     host = secured(spark_config={"spark.ui.filters": filters})
     assert host.config["spark.ui.filters"] == filters
-    assert host.ui_token == ""
+    assert host.security.ui_token == ""
 
 
 def test_an_open_spark_asks_for_nothing() -> None:
     host = spark(["m1"], {}).spark["m1"]
-    assert (host.ui_token, host.missing_texts) == ("", [])
+    assert (host.security.ui_token, host.security.missing) == ("", [])
     assert not [key for key in host.config if "JWSFilter" in key or key == "spark.ui.filters"]
 
 
@@ -147,9 +147,10 @@ def test_shared_directories_are_for_the_account_and_the_group_alone() -> None:
     """Of an event log others read what its owner lets them; in a table they write."""
     host = secured()
     made = host.directories()
-    modes = {path: made[path]["mode"] for path in (host.events_dir, f"{host.shared_dir}/warehouse")}
-    assert modes == {host.events_dir: "3770", f"{host.shared_dir}/warehouse": "2770"}
-    assert {made[path]["group"] for path in (*modes, host.shared_dir)} == {"spark-users"}
+    paths = (f"{host.shared_dir}/events", f"{host.shared_dir}/warehouse")
+    modes = [made[path]["mode"] for path in paths]
+    assert modes == ["3770", "2770"]
+    assert {made[path]["group"] for path in (*paths, host.shared_dir)} == {"spark-users"}
 
 
 def test_owned_keys_win_over_the_inventory() -> None:
@@ -164,8 +165,8 @@ def test_a_master_is_reached_at_its_own_port() -> None:
     groups = {"spark_masters": ["m1", "m2"], "spark_workers": ["w1"], "zookeeper": ["m1"]}
     own = {"m1": {"spark_master_port": 7079, "spark_master_ui_port": 8090, "zookeeper_id": 1}}
     found = cluster(groups, own).spark["w1"]
-    assert found.master_url == "spark://m1:7079,m2:7077"
-    assert found.at_masters("spark_master_ui_port") == ["m1:8090", "m2:8080"]
+    assert found.standalone.master_url == "spark://m1:7079,m2:7077"
+    assert found.standalone.at_masters("spark_master_ui_port") == ["m1:8090", "m2:8080"]
 
 
 def test_a_worker_offers_its_cores() -> None:

@@ -44,7 +44,7 @@ def with_jobs(*jobs: dict[str, Any], **variables: Any) -> Cluster:
 
 def states(found: Cluster) -> dict[str, dict[str, Any]]:
     host = found.spark["m1"]
-    return {job.name: of_job(host, job) for job in host.jobs}
+    return {job.name: of_job(host, job) for job in host.drivers.jobs}
 
 
 def environment(text: str) -> dict[str, str]:
@@ -94,7 +94,7 @@ def test_what_reads_avro_comes_with_a_job_that_imports_it(package: Path, program
 
 
 def packages_home(host: SparkHost) -> str:
-    packages = host.job_packages(host.jobs[0])
+    packages = host.drivers.packages(host.drivers.jobs[0])
     assert packages
     return packages.home
 
@@ -149,7 +149,7 @@ def test_it_is_waited_for_until_it_says_that_it_works_if_it_does(
 
 def test_a_job_without_requirements_has_no_packages(package: Path) -> None:
     host = with_jobs({"name": "clicks", "source": str(package)}).spark["m1"]
-    assert host.job_packages(host.jobs[0]) is None
+    assert host.drivers.packages(host.drivers.jobs[0]) is None
 
 
 def test_cores_and_memory_are_handed_to_spark(package: Path) -> None:
@@ -248,7 +248,7 @@ def test_a_service_with_another_schedule_is_no_longer_enabled(package: Path) -> 
 
 def test_a_module_that_a_package_has_lost_is_removed(package: Path) -> None:
     host = with_jobs({"name": "a", "source": str(package)}).spark["m1"]
-    there = [path for path in of_job(host, host.jobs[0])["files"] if path.endswith(".py")]
+    there = [path for path in of_job(host, host.drivers.jobs[0])["files"] if path.endswith(".py")]
     lost, of_another = "/opt/millrace/jobs/a/clicks/lost.py", "/opt/millrace/jobs/flights/x.py"
     state = of_former_jobs(host, ["spark-job-a.service", *there, lost, of_another])
     assert (state["units"], state["removed"]) == ([], [lost])
@@ -262,7 +262,7 @@ def test_a_host_without_drivers_keeps_no_job(package: Path) -> None:
 
 def test_only_jobs_of_the_inventory_are_known_as_such(package: Path) -> None:
     host = with_jobs({"name": "a", "source": str(package)}).spark["m1"]
-    (mine,) = host.jobs
+    (mine,) = host.drivers.jobs
     other = Job("b", "clicks", str(package))
     path = f"{UNITS}/spark-job-{{}}.service"
     assert "X-Millrace-Job" in of_job(host, mine)["files"][path.format("a")]["content"]

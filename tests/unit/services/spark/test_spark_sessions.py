@@ -15,7 +15,9 @@ from ansible_collections.millrace.streaming.plugins.plugin_utils.services.kafka 
 from ansible_collections.millrace.streaming.plugins.plugin_utils.services.kafka.security import (
     bearer_token,
 )
-from ansible_collections.millrace.streaming.plugins.plugin_utils.services.spark.model import UI_KEY
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.spark.security import (
+    UI_KEY,
+)
 
 from tests.unit.cluster.small import cluster, with_secrets
 
@@ -109,11 +111,11 @@ def test_secrets_are_made_for_what_there_is() -> None:
     groups = {**GROUPS, "spark_connect": ["w1"]}
     found = cluster(groups, {}, spark_security="standard").spark
     every = {security.SPARK_SESSION_UI_KEY, security.SPARK_METASTORE, security.SPARK_CONNECT}
-    assert every <= {*found["w1"].missing_texts}
-    assert security.SPARK_CONNECT not in found["m1"].missing_texts
+    assert every <= {*found["w1"].security.missing}
+    assert security.SPARK_CONNECT not in found["m1"].security.missing
     alone = cluster({"spark_masters": ["m1"]}, {}, spark_security="standard").spark["m1"]
-    assert every & {*alone.missing_texts} == {security.SPARK_SESSION_UI_KEY}
-    assert not cluster(groups, {}, spark_security="open").spark["w1"].missing_texts
+    assert every & {*alone.security.missing} == {security.SPARK_SESSION_UI_KEY}
+    assert not cluster(groups, {}, spark_security="open").spark["w1"].security.missing
 
 
 @pytest.fixture

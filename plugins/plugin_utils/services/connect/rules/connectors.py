@@ -241,7 +241,7 @@ def _users_of_jobs(cluster: Cluster) -> set[str]:
         job.user
         for name, host in cluster.spark.items()
         if not falls_back_to_default(cluster, name, JOBS)
-        for job in host.jobs
+        for job in host.drivers.jobs
     }
 
 

@@ -28,7 +28,9 @@ from ....rules.shared import (
 )
 from ...kafka.security import SPARK_SECRET
 from ..key_table import seconds, size_mb
-from ..model import HDFS, SECRET, SparkHost
+from ..model import SparkHost
+from ..security import SECRET
+from ..sessions import HDFS
 
 _LEAST_SECRET_BYTES = 16
 _ARTIFACT = re.compile(r"(?P<group>[^:]+):(?P<name>[^:]+?)_(?P<scala>2\.\d+):(?P<version>[^:]+)")
@@ -140,7 +142,7 @@ def _spark_secret_differs(host: InspectedHost) -> Findings:
     them, nor could running jobs.
     """
     found = host.found.spark_secret
-    if host.spark is None or found is None or SPARK_SECRET in host.spark.missing_texts:
+    if host.spark is None or found is None or SPARK_SECRET in host.spark.security.missing:
         return  # one that is not made yet is compared later
     wanted = str(host.spark.config.get(SECRET) or "")
     if found != (secret_digest(wanted) if wanted else ""):
@@ -195,7 +197,10 @@ def _spark_java_options(host: SparkHost, one: Property) -> Findings:
     for option in words.split() if match else ():
         if option.startswith("-Xmx"):
             size = option.removeprefix("-Xmx")
-            heaps = [heap_mb(one.settings["spark_worker_memory"]) for one in host.workers.values()]
+            heaps = [
+                heap_mb(one.settings["spark_worker_memory"])
+                for one in host.standalone.workers.values()
+            ]
             fits = (size_mb(size) or 0) <= max((heap or 0 for heap in heaps), default=0)
             instead = f"set {memory}: {size}" if fits else f"set {memory} to what a worker has"
         elif option.startswith("-Dspark."):

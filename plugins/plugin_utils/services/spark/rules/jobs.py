@@ -44,14 +44,18 @@ _LEAST_MB = 450
 def _driver(cluster: Cluster) -> Iterator[tuple[str, SparkHost]]:
     """Yield the host of the jobs' drivers, if it has jobs."""
     for name, host in cluster.spark.items():
-        if host.runs_jobs and host.jobs and not falls_back_to_default(cluster, name, VARIABLE):
+        if (
+            host.drivers.run_here
+            and host.drivers.jobs
+            and not falls_back_to_default(cluster, name, VARIABLE)
+        ):
             yield name, host
 
 
 def _every_job(cluster: Cluster) -> Iterator[tuple[str, Cluster, Job]]:
     """Yield the jobs, also those that are to be removed."""
     for name, host in _driver(cluster):
-        for job in host.jobs:
+        for job in host.drivers.jobs:
             yield name, cluster, job
 
 
@@ -73,7 +77,9 @@ def _spark_jobs_differ(cluster: Cluster) -> Findings:
 @rule("spark-job-duplicate", each=_driver, where=VARIABLE)
 def _spark_job_duplicate(host: SparkHost) -> Findings:
     """One of the two would take the place of the other."""
-    for name, places in shared_values({place: job.name for place, job in enumerate(host.jobs)}):
+    for name, places in shared_values(
+        {place: job.name for place, job in enumerate(host.drivers.jobs)}
+    ):
         yield Finding(f"{name} is named {len(places)} times.", "Give each job a name of its own.")
 
 
@@ -244,7 +250,7 @@ def _spark_job_room(cluster: Cluster, job: Job) -> Findings:
 def _services(cluster: Cluster) -> Iterator[tuple[str, Cluster, SparkHost, list[Job]]]:
     """Yield the jobs that run all the time, if there are several."""
     for name, host in _driver(cluster):
-        found = [job for job in host.jobs if job.present and job.services]
+        found = [job for job in host.drivers.jobs if job.present and job.services]
         if len(found) > 1:
             yield name, cluster, host, found
 
@@ -347,13 +353,13 @@ def _wrong_parts(parts: list[str], bounds: Iterable[tuple[int, int]]) -> str:
 @rule("spark-job-checkpoint", each=_driver)
 def _spark_job_checkpoint(host: SparkHost) -> Findings:
     """It belongs to one query, and health.yml reads it on the hosts."""
-    present = [job for job in host.jobs if job.present]
+    present = [job for job in host.drivers.jobs if job.present]
     for job in present:
         if job.checkpoint and not re.match(r"/|\w+://", job.checkpoint):
             what = f"checkpoint {job.checkpoint} of the job {job.name} is no absolute path or URL."
             fix = f"Set it to {host.shared_dir}/{job.name}/checkpoint for example."
             yield Finding(what, fix, _at(job, "checkpoint"))
-    for path, names in shared_values({job.name: host.checkpoint(job) for job in present}):
+    for path, names in shared_values({job.name: host.drivers.checkpoint(job) for job in present}):
         what = f"{path} is the checkpoint of {listing(names)}."
         yield Finding(what, "Give each job a checkpoint of its own.", VARIABLE)
 
@@ -364,7 +370,7 @@ def _spark_job_late(host: SparkHost) -> Findings:
     and would call another stream late although it is not.
     """
     known = host.hdfs.streams if host.hdfs else {}
-    for job in host.jobs:
+    for job in host.drivers.jobs:
         elsewhere = "://" in job.checkpoint and job.name not in known
         if job.present and job.late_after and job.services and elsewhere:
             what = f"{job.checkpoint} of the job {job.name} cannot be read, and late_after is set."
