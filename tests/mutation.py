@@ -137,7 +137,7 @@ TARGETS: Mapping[str, Mapping[str, Sequence[str]]] = {
         ],
     },
     "ledger": {
-        f"ledger/{name}.py": LEDGER
+        f"apps/ledger/{name}.py": LEDGER
         for name in ("invariants", "history", "verdict", "replicas", "exactly_once")
     },
 }

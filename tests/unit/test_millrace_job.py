@@ -154,7 +154,7 @@ def test_a_query_that_ends_is_a_failure_and_a_stop_is_not() -> None:
 def test_the_modules_of_a_job_are_sent_to_its_executors(spark: SparkSession) -> None:
     send_modules(spark)
     with zipfile.ZipFile(SparkFiles.get("modules.zip")) as sent:
-        assert {"millrace_job.py", "flights/stream.py"} <= set(sent.namelist())
+        assert {"millrace_job.py", "millrace_avro.py"} <= set(sent.namelist())
 
 
 def options(directory: Path, text: str) -> dict[str, str]:

@@ -71,11 +71,15 @@ def problems(words: list[str], known: set[str]) -> list[str]:
             found += [f"no scenario {name}" for name in named[:1] if name not in SCENARIOS]
         if verb == "run":
             found += [f"no playbook {name}" for name in named[:1] if not playbook(name)]
-    for word in words:
-        path = word.rpartition("=")[2]
-        if named_path(path) and not (ROOT / path).exists():
-            found.append(f"no {path}")
+    paths = [path for word in words for path in values(word)]
+    found += [f"no {path}" for path in paths if named_path(path) and not (ROOT / path).exists()]
     return found
+
+
+def values(word: str) -> list[str]:
+    """What may be a path in a word of a command: itself, or what a variable or an option is set to."""
+    name, _, value = word.rpartition("=")
+    return value.split(":") if name.endswith("PATH") else [value]
 
 
 def playbook(name: str) -> bool:

@@ -67,7 +67,7 @@ def excerpt(output: str) -> str:
 def run_tests(*arguments: str, seconds: float) -> None:
     """Run tests on a lab that is up; all have to pass, and none may be skipped."""
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:xdist", *arguments]
-    done = run_command(command, seconds, {"PYTHONPATH": "collections:spark"})
+    done = run_command(command, seconds, {"PYTHONPATH": "collections:spark:spark/lib"})
     assert done.returncode == 0, excerpt(done.stdout)
     assert "skipped" not in done.stdout.splitlines()[-1], excerpt(done.stdout)
 

@@ -22,13 +22,13 @@ DIRECTORY = f"{HOMES}/jobs"
 CONFIG = "/etc/spark"
 PACKAGES = "python-packages"
 _PLAIN = re.compile(r"[\w@%$+=:,./-]+", re.ASCII)
-HELPER = COLLECTION / "spark/millrace_job.py"
+HELPER = COLLECTION / "spark/lib/millrace_job.py"
 _IMPORT = re.compile(rf"^\s*(from|import) {HELPER.stem}\b", re.MULTILINE)
 # Its functions that make the file by which a job says that it works.
 _REPORT = re.compile(r"\b(run|supervise)\(")
-AVRO = COLLECTION / "spark/millrace_avro.py"
+AVRO = COLLECTION / "spark/lib/millrace_avro.py"
 _IMPORT_AVRO = re.compile(rf"^\s*(from|import) {AVRO.stem}\b", re.MULTILINE)
-PIPELINES = COLLECTION / "spark/millrace_pipelines.py"
+PIPELINES = COLLECTION / "spark/lib/millrace_pipelines.py"
 PIPELINE = "spark-pipeline.yml"
 # Of a package: programs, operators in Scala that a driver compiles, and declarative pipelines.
 _COPIED = ("*.py", "*.scala", "*.sql", PIPELINE)

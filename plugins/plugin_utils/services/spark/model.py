@@ -31,7 +31,6 @@ from . import sessions as spark_sessions
 from .daemons import CONNECT_ENVIRONMENT, Daemons
 from .drivers import Drivers
 from .jobs import CONFIG as _CONFIG
-from .security import UI_FILTERS as UI_FILTERS
 from .security import UI_KEY, Security
 from .sessions import Sessions
 from .standalone import ADDRESS_VARIABLE, StandaloneCluster

@@ -14,7 +14,7 @@ from ....rules.engine import Finding, Findings, host_rule, hosts_rule, rule
 from ....rules.inspection import InspectedHost
 from ....rules.shared import MODES, all_services, differing, nodes, nodes_as_written, place
 from ...monitoring.packaged import Packaged
-from ...spark.model import UI_FILTERS
+from ...spark.security import UI_FILTERS
 from .. import stores
 from ..listeners import ENDED, Listener
 from ..node import KafkaNode
