@@ -1,5 +1,7 @@
 """What lands on the hosts of every inventory.
 
+golden/reference has each file once, as it is on the first host that has it, and
+golden/<inventory>.txt says of each host which files it has and how they differ from these.
 `MILLRACE_UPDATE_GOLDEN=1 pytest tests/unit/cluster/test_golden.py` writes the golden files anew.
 """
 
@@ -10,6 +12,8 @@ import fnmatch
 import os
 import re
 import shutil
+import tempfile
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +36,10 @@ from tests.support.lab.topology import ROOT
 from tests.unit.cluster.inventories import INVENTORIES, all_entries, read
 
 GOLDEN = ROOT / "tests/unit/golden"
+ENTRIES = "entries"
+"""What is desired at each path of a host besides the content of files."""
+REFERENCE = "reference"
+"""The folder with each file of the first host that has it."""
 SECRET = re.compile(r"(?m)^(spark\.authenticate\.secret|spark\..+\.secretKey)=.+")
 UPDATE = os.environ.get("MILLRACE_UPDATE_GOLDEN") == "1"
 
@@ -92,7 +100,7 @@ def rendered(cluster: Cluster, complete: list[str]) -> dict[str, str]:
     for host in cluster.hosts:
         entries = all_entries(cluster, host)
         if host in complete:
-            found[f"{host}/entries"] = "".join(sorted(line(*one) for one in entries.items()))
+            found[f"{host}/{ENTRIES}"] = "".join(sorted(line(*one) for one in entries.items()))
         for path, entry in entries.items():
             # Programs and rules of alerts are copies of files of this repository.
             copied = path.endswith((".py", ".html")) or path.startswith(f"{CONFIG}/alerts/")
@@ -128,36 +136,71 @@ def write(folder: Path, files: dict[str, str]) -> None:
         path.write_text(content)
 
 
-def differences(golden: dict[str, str], actual: dict[str, str]) -> str:
-    """Return a unified diff of all files; a file that only one side has is one too."""
+def references(inventories: Iterable[Mapping[str, str]]) -> dict[str, str]:
+    """Return path -> content on the first host that has it: what all others are compared with."""
+    contents: dict[str, str] = {}
+    for rendered_files in inventories:
+        for name, content in rendered_files.items():
+            contents.setdefault(name.partition("/")[2], content)
+    contents.pop(ENTRIES, None)
+    return contents
+
+
+def described(files: Mapping[str, str], reference: Mapping[str, str]) -> str:
+    """Return each file of an inventory's hosts: that it is the reference, or how it differs."""
     lines: list[str] = []
-    for name in sorted(golden.keys() | actual.keys()):
-        if name not in actual:
-            lines.append(f"{name}: golden, but no longer rendered\n")
-        elif name not in golden:
-            lines.append(f"{name}: rendered, but without a golden file\n")
-        else:
-            old, new = golden[name].splitlines(True), actual[name].splitlines(True)
-            lines += difflib.unified_diff(old, new, f"golden {name}", f"rendered {name}")
-    return "".join(lines)
+    for name, content in sorted(files.items()):
+        host, _, path = name.partition("/")
+        usual = reference.get(path, "")
+        if path == ENTRIES:  # of hosts that have little in common
+            lines += [f"{host}: {entry}" for entry in content.splitlines(True)]
+            continue
+        if content == usual:
+            lines.append(f"{host}: /{path}\n")
+            continue
+        lines.append(f"{host}: /{path}, which differs:\n")
+        changes = difflib.unified_diff(usual.splitlines(True), content.splitlines(True), n=0)
+        # Neither names of files nor numbers of lines, which a line above would change.
+        lines += [f"  {change}" for change in [*changes][2:] if not change.startswith("@@")]
+    return "".join(one if one.endswith("\n") else f"{one}\n" for one in lines)
+
+
+@pytest.fixture(scope="session")
+def reference() -> dict[str, str]:
+    """Return the files that all hosts are compared with."""
+    if UPDATE:
+        with tempfile.TemporaryDirectory() as folder:
+            inventories = [
+                rendered(read(name, Path(folder)), ALL_FILES.get(name, [])) for name in INVENTORIES
+            ]
+        write(GOLDEN, {f"{REFERENCE}/{path}": x for path, x in references(inventories).items()})
+    return stored(GOLDEN / REFERENCE)
 
 
 @pytest.mark.parametrize("name", INVENTORIES)
-def test_inventory_is_rendered_to_its_golden_files(name: str, tmp_path: Path) -> None:
-    actual = rendered(read(name, tmp_path), ALL_FILES.get(name, []))
+def test_inventory_is_rendered_to_its_golden_files(
+    name: str, reference: dict[str, str], tmp_path: Path
+) -> None:
+    actual = described(rendered(read(name, tmp_path), ALL_FILES.get(name, [])), reference)
+    path = GOLDEN / f"{name}.txt"
     if UPDATE:
-        write(GOLDEN / name, actual)
-    found = differences(stored(GOLDEN / name), actual)
+        path.write_text(actual)
+    golden = path.read_text() if path.exists() else ""
+    found = "".join(
+        difflib.unified_diff(golden.splitlines(True), actual.splitlines(True), "golden", "rendered")
+    )
     assert not found, f"{found}\nif this is meant: MILLRACE_UPDATE_GOLDEN=1 pytest {__file__}"
 
 
 def test_golden_files_belong_to_an_inventory() -> None:
-    names = {path.name for path in GOLDEN.iterdir()}
-    if UPDATE:
-        for name in names - set(INVENTORIES):
-            shutil.rmtree(GOLDEN / name)
-        names &= set(INVENTORIES)
-    assert names <= set(INVENTORIES)
+    assert {path.stem for path in GOLDEN.iterdir()} == {*INVENTORIES, REFERENCE}
+
+
+def test_every_reference_is_a_file_of_some_host(reference: dict[str, str]) -> None:
+    lines = "\n".join(path.read_text() for path in GOLDEN.glob("*.txt")).splitlines()
+    named = [line.removesuffix(", which differs:") for line in lines if not line.startswith(" ")]
+    used = {name.partition(": /")[2] for name in named}
+    assert {*reference} <= used
 
 
 def test_every_group_has_a_host_with_all_its_files(tmp_path: Path) -> None:
@@ -169,15 +212,21 @@ def test_every_group_has_a_host_with_all_its_files(tmp_path: Path) -> None:
     assert seen == set(GROUPS)
 
 
-def test_every_kind_of_difference_is_shown(tmp_path: Path) -> None:
-    golden = {"k1/etc/a": "one\ntwo\n", "k1/etc/same": "x\n", "k1/etc/old": "x\n"}
+def test_every_kind_of_difference_is_shown() -> None:
+    first = {"k1/etc/a": "one\ntwo\n", "k1/etc/same": "x\n"}
+    second = {"k2/etc/a": "one\n2\n", "k2/etc/same": "x\n", "k2/etc/new": "y"}
+    usual = references([first, second])
+    assert usual == {"etc/a": "one\ntwo\n", "etc/same": "x\n", "etc/new": "y"}
+    assert described(first, usual) == "k1: /etc/a\nk1: /etc/same\n"
+    found = described(second, {**usual, "etc/new": "z\n"})
+    assert "k2: /etc/a, which differs:\n  -two\n  +2\n" in found
+    assert "k2: /etc/new, which differs:\n  -z\n  +y\n" in found
+    assert found.endswith("k2: /etc/same\n")
+    assert described({}, usual) == ""
+
+
+def test_golden_files_are_written_and_read_as_they_are(tmp_path: Path) -> None:
+    golden = {"k1/etc/a": "one\ntwo\n", "k1/etc/old": "x\n"}
     write(tmp_path / "golden", {"k1/etc/left": "from before\n"})
     write(tmp_path / "golden", golden)
     assert stored(tmp_path / "golden") == golden
-    found = differences(golden, {"k1/etc/a": "one\n2\n", "k1/etc/same": "x\n", "k1/etc/new": ""})
-    assert "-two\n+2\n" in found
-    assert [name for name in ("a", "same", "old", "new") if f"k1/etc/{name}" in found] == [
-        "a",
-        "old",
-        "new",
-    ]

@@ -80,9 +80,7 @@ def test_services_are_confined_and_systemd_knows_every_setting(name: str, tmp_pa
 
 @needs_systemd
 def test_a_unit_that_is_not_confined_is_found(tmp_path: Path) -> None:
-    text = (
-        ROOT / "tests/unit/golden/zookeeper/z1/etc/systemd/system/zookeeper.service"
-    ).read_text()
+    text = (ROOT / "tests/unit/golden/reference/etc/systemd/system/zookeeper.service").read_text()
     open_text = re.sub(r"(?m)^(Protect|Private|Restrict|System|Capability|NoNew).*\n", "", text)
     wrong = text.replace("ProtectClock=", "ProtectClocks=")
     found, messages = exposures(tmp_path, {"z1/a.service": open_text, "z1/b.service": wrong})

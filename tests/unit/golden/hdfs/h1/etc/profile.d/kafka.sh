@@ -1,4 +1,0 @@
-# Written by Millrace; change the inventory, not this file.
-export KAFKA_BOOTSTRAP=h1:9094
-export KAFKA_CLIENT_CONFIG=/etc/kafka/client.properties
-export JAVA_HOME=/usr
