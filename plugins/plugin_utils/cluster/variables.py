@@ -17,8 +17,6 @@ from .inventory import HostVariables
 
 ROLES = ("host", "java", "service", *registry.ENTRIES)
 PREFIXES = (*(f"{role}_" for role in ROLES), "distribution_", "accepted_risks")
-# Old name -> what to set instead.
-RENAMED = {"distribution_cache": "service_cache", "kafka_allow_plaintext": "kafka_security: open"}
 
 Option = Mapping[str, Any]
 

@@ -13,7 +13,7 @@ from ..cluster.host import HostSettings
 from ..cluster.inventory import CONNECTION, HostVariables
 from ..cluster.registry import ENTRIES, JAVA_PRODUCTS
 from ..cluster.service import Service
-from ..cluster.variables import RENAMED, Invalid, Option, documented
+from ..cluster.variables import Invalid, Option, documented
 from .engine import Finding, Findings, rule
 from .groups import similar_group
 from .shared import LOCKED, VAULT_FIX, host_variables, hosts
@@ -41,9 +41,6 @@ def _unknown_variable(host: HostVariables) -> Findings:
         what = f"No role has a variable {name}."
         near = nearest(name, known)
         fix = f"Did you mean {near}? Otherwise delete it." if near else "Delete it."
-        if name in RENAMED:
-            what = f"The variable {name} was renamed."
-            fix = f"Set {RENAMED[name]} instead."
         yield Finding(what, fix, name)
 
 

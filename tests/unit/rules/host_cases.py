@@ -174,18 +174,6 @@ def ensemble_changing(phase: str, trusted: str, shown: str = "") -> list[Inspect
     return [replace(one, cluster=cluster, found=found)]
 
 
-def client_of_ensemble(
-    signer: str, *, security: str = "standard", clients: str = OTHER_CA, members: bool = False
-) -> list[InspectedHost]:
-    """A broker with a certificate of a CA, in a run with the members of its ensemble or without."""
-    (one,) = broker_of_ensemble(security, None)
-    kept = Secrets("/x", zookeeper_authority=CA, zookeeper_clients_authority=clients)
-    cluster = resolve(replace(one.cluster.inventory, secrets=kept))
-    found = replace(one.found, ensemble_signed_by=tuple(identities(signer)))
-    others = [InspectedHost(cluster, name, Inspection()) for name in ("z1", "z2", "z3") if members]
-    return [replace(one, cluster=cluster, found=found), *others]
-
-
 def zookeeper(myid: str | None) -> list[InspectedHost]:
     """A member of ZooKeeper of the id 2."""
     disk = Directory("/var/lib/zookeeper/data", exists=True, myid=myid)
@@ -1254,20 +1242,6 @@ CASES = [
             ensemble_taking(*good),
         )
         for good in ((OTHER_CA + CA,), ("",), (CA, ""))
-    ),
-    *(
-        Case(
-            "ensemble-clients-new",
-            ("k1", "z1", "--limit"),
-            client_of_ensemble(CA),
-            good,
-        )
-        for good in (
-            client_of_ensemble(OTHER_CA),
-            client_of_ensemble(CA, members=True),
-            client_of_ensemble(CA, clients=""),
-            client_of_ensemble(CA, security="open"),
-        )
     ),
     *(
         Case("spark-secret-differs", (f"spark_security of {HOST}",), sharing(*bad), sharing(*good))

@@ -127,12 +127,6 @@ CASES: list[Case] = [
         ("spark_qqqqqqqqqqqqq of k2", "Delete it."),
     ),
     (
-        "unknown-variable",
-        "renamed",
-        lambda d: d.variable("distribution_cache", "/srv/cache"),
-        ("distribution_cache of k1, k2, k3", "Set service_cache instead."),
-    ),
-    (
         "variable-value",
         "type",
         lambda d: d.variable("kafka_stop_timeout", "soon"),

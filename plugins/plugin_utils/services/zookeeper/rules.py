@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from ....module_utils.formats.key_table import nearest
 from ....module_utils.formats.pem import identities
 from ....module_utils.formats.values import integer, is_true, listing, yaml_type
 from ...cluster.ca_change import signing
 from ...cluster.cluster import Cluster
-from ...rules.engine import Finding, Findings, host_rule, hosts_rule, rule
+from ...rules.engine import Finding, Findings, host_rule, rule
 from ...rules.inspection import InspectedHost
 from ...rules.shared import Property, holders, properties
 from .model import Member
@@ -178,24 +178,3 @@ def _ensemble_authority_differs(host: InspectedHost) -> Findings:
         fix += "lost, remove ZooKeeper from all members, which keeps the data (teardown.yml), and "
         fix += "run site.yml."
         yield Finding(what, fix)
-
-
-@hosts_rule("ensemble-clients-new")
-def _ensemble_clients_new(hosts: Sequence[InspectedHost]) -> Findings:
-    """Members trust the CA of clients from a restart on, and refuse its certificates until then."""
-    inventory = hosts[0].cluster.inventory if hosts else None
-    if inventory is None or not inventory.secrets.zookeeper_clients_authority:
-        return
-    earlier = {*identities(inventory.secrets.zookeeper_authority)}
-    clients = tuple(
-        host.name
-        for host in hosts
-        if earlier & {*host.found.ensemble_signed_by}
-        and any(one.identity for one in host.cluster.services(host.name).values())
-    )
-    inspected = {host.name for host in hosts}
-    absent = [name for name in inventory.members("zookeeper") if name not in inspected]
-    if clients and absent:
-        what = f"{listing(clients)} would get certificates of the clients' CA, which "
-        what += f"{listing(absent)} may not trust yet."
-        yield Finding(what, "Run site.yml once without --limit.", "group zookeeper", clients)
