@@ -61,7 +61,6 @@ ZOOKEEPER_CONFIG = "/etc/zookeeper/zoo.cfg"
 ENSEMBLE_AUTHORITY = "/etc/zookeeper/certificates/zookeeper-ca.pem"
 ENSEMBLE_CLIENTS = "/etc/zookeeper/certificates/zookeeper-clients.pem"
 MEMBER_STORE = "/etc/zookeeper/certificates/zookeeper.pem"
-ENSEMBLE_STORES = tuple(f"/etc/{one}/certificates/zookeeper.pem" for one in ("kafka", "spark"))
 TIME_SERVICES = ("systemd-timesyncd", "chrony", "chronyd", "ntpsec", "ntp", "openntpd")
 LISTEN = "0A"  # in /proc/net/tcp
 SYS_RESOURCE = 1 << 24
@@ -430,9 +429,6 @@ def inspection(module: AnsibleModule) -> dict[str, object]:
         "ensemble_authorities": identities(read(ENSEMBLE_AUTHORITY)),
         "ensemble_clients": identities(read(ENSEMBLE_CLIENTS)),
         "ensemble_member_signed_by": identities(read(MEMBER_STORE))[1:],
-        "ensemble_signed_by": [
-            one for path in ENSEMBLE_STORES for one in identities(read(path))[1:]
-        ],
         "operation": operation_file.read(Path(operation_file.PATH)),
         "secrets": parsed(secret_record.RECORD),
         "certificates": [store(module, one) for one in params["stores"]],

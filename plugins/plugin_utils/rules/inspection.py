@@ -99,8 +99,7 @@ class Inspection:
     member of ZooKeeper that is configured there speaks TLS, None without one,
     `ensemble_client_secured` the same of a broker as its client, `ensemble_authorities`
     are the CAs that a member trusts of members, `ensemble_clients` those that it trusts of clients,
-    `ensemble_member_signed_by` and `ensemble_signed_by` those that have signed its certificate, and
-    those of clients there. `operation` is the record of the last rolling change, with its `age` in
+    `ensemble_member_signed_by` those that have signed its certificate. `operation` is the record of the last rolling change, with its `age` in
     seconds, `secrets` that of the generation of the secrets with which the host was deployed, both
     empty without one.
     `clock_offset` is in seconds against the control
@@ -153,7 +152,6 @@ class Inspection:
     ensemble_authorities: tuple[str, ...] = ()
     ensemble_clients: tuple[str, ...] = ()
     ensemble_member_signed_by: tuple[str, ...] = ()
-    ensemble_signed_by: tuple[str, ...] = ()
     operation: Mapping[str, Any] = field(default_factory=dict)
     secrets: Mapping[str, Any] = field(default_factory=dict)
     certificates: tuple[Certificate, ...] = ()

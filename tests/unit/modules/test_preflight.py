@@ -361,19 +361,6 @@ def test_the_authority_that_has_signed_a_nodes_certificate_is_known(
     assert "PRIVATE" not in str(answer)
 
 
-def test_the_authorities_that_have_signed_for_an_ensemble_are_known(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    stores = [tmp_path / "kafka.pem", tmp_path / "spark.pem"]
-    monkeypatch.setattr(preflight, "ENSEMBLE_STORES", tuple(map(str, stores)))
-    assert found()["ensemble_signed_by"] == []
-    made = [new_authority(name) for name in ("one", "other")]
-    for path, authority in zip(stores, made, strict=True):
-        path.write_text(issue(authority, Certificate("x", "", "x", ("k1",), client=True)))
-    expected = [identity for one in made for identity in identities(one.certificate)]
-    assert found()["ensemble_signed_by"] == expected
-
-
 def test_the_authorities_of_a_member_are_known(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
