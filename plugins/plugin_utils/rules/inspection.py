@@ -99,9 +99,9 @@ class Inspection:
     member of ZooKeeper that is configured there speaks TLS, None without one,
     `ensemble_client_secured` the same of a broker as its client, `ensemble_authorities`
     are the CAs that a member trusts of members, `ensemble_clients` those that it trusts of clients,
-    `ensemble_member_signed_by` those that have signed its certificate. `operation` is the record of the last rolling change, with its `age` in
-    seconds, `secrets` that of the generation of the secrets with which the host was deployed, both
-    empty without one.
+    `ensemble_member_signed_by` those that have signed its certificate. `operation` is the record of
+    the last rolling change, with its `age` in seconds, `secrets` that of the generation of the
+    secrets with which the host was deployed, both empty without one.
     `clock_offset` is in seconds against the control
     node, less the transfer time of the answer; `time_service` is the one that runs.
     """
