@@ -1,6 +1,6 @@
 """The control node's part of the module service: options from the model, and the tarball."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,15 +20,11 @@ from ..plugin_utils.services.spark.model import SparkHost
 LOGINS, PACKAGES, MASKS = "logins", "packages", "masks"
 AUTHORITIES, SECRETS = "authorities", "secrets"
 KAFKA = "kafka"
+FORMER = ("former_jobs", "former_monitoring")
 PARTS = {
     "distribution": ("distribution",),
     "files": ("files", "restart_marks", "previous"),
     "units": ("units", "starts_after", "restart_marks", "ready"),
-    LOGINS: (),
-    PACKAGES: (),
-    MASKS: (),
-    AUTHORITIES: (),
-    SECRETS: (),
 }
 
 
@@ -70,46 +66,70 @@ class ActionModule(Action):
         )
 
     def _from_model(self, args: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the options of the product or the job that the task names."""
-        product, job, former = args["product"], args["job"], args["former_jobs"]
-        watching = args["former_monitoring"]
-        if not (product or job or former is not None or watching is not None):
-            return {}
+        """Return the options of what the task names: a job, former ones, or a product."""
+        sources: Mapping[str, Callable[[Any, Mapping[str, Any]], dict[str, Any]]] = {
+            "job": self._of_job,
+            "former_jobs": self._of_former_jobs,
+            "former_monitoring": self._of_former_monitoring,
+            "product": self._of_product,
+        }
+        # An empty list of what is left on the host is one to compare with, too.
+        named = [
+            name for name in sources if args[name] or (name in FORMER and args[name] is not None)
+        ]
         try:
-            if job and args["parts"] == [PACKAGES]:
-                packages = self._spark.drivers.packages(self._job(job))
-                return packages.unpacked if packages else {}
-            if job:
-                return desired.of_job(self._spark, self._job(job))
-            if former is not None:
-                self._refuse_defaults()
-                return desired.of_former_jobs(self._spark, former)
-            if watching is not None:
-                self._refuse_defaults()
-                return desired.of_former_monitoring(self.cluster, self.host, watching)
-            if args["parts"] == [LOGINS]:
-                self._refuse_missing_secrets(product)
-                return {"files": self._logins(product)}
-            if args["parts"] == [AUTHORITIES]:
-                self._refuse_missing_secrets(product)
-                return {"files": self._spark.drivers.authorities()}
-            if args["parts"] == [MASKS]:
-                return {"files": self._masks(product)}
-            if args["parts"] == [SECRETS]:
-                return {"files": self.cluster.secrets_record(self.host)}
-            if args["state"] == "absent":
-                self._refuse_defaults()
-                return desired.removal(self.cluster, self.host, product)
-            options = desired.of_service(self.cluster, self.host, product)
-            self._refuse_missing_secrets(product)
+            return sources[named[0]](args[named[0]], args) if named else {}
         except OSError as error:
             message = f"the job's files cannot be read: {error}"
             raise AnsibleActionFail(message) from error
-        names = {name for part in args["parts"] or PARTS for name in PARTS[part]}
+
+    def _of_job(self, given: Mapping[str, Any], args: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the options of a job, or of its Python packages alone."""
+        job = self._job(given)
+        if args["parts"] != [PACKAGES]:
+            return desired.of_job(self._spark, job)
+        packages = self._spark.drivers.packages(job)
+        return packages.unpacked if packages else {}
+
+    def _of_former_jobs(self, found: Any, _: object) -> dict[str, Any]:  # noqa: ANN401
+        self._refuse_defaults()
+        return desired.of_former_jobs(self._spark, found)
+
+    def _of_former_monitoring(self, found: Any, _: object) -> dict[str, Any]:  # noqa: ANN401
+        self._refuse_defaults()
+        return desired.of_former_monitoring(self.cluster, self.host, found)
+
+    def _of_product(self, product: str, args: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the options of a product: to remove it, all, or those of some parts."""
+        parts = args["parts"] or [*PARTS]
+        if files := [name for name in parts if name in self._files and args["parts"]]:
+            return {"files": self._files[files[0]](product)}
+        if args["state"] == "absent":
+            self._refuse_defaults()
+            return desired.removal(self.cluster, self.host, product)
+        options = desired.of_service(self.cluster, self.host, product)
+        self._refuse_missing_secrets(product)
+        names = {name for part in parts for name in PARTS.get(part, ())}
         return {name: option for name, option in options.items() if name in names}
+
+    @property
+    def _files(self) -> Mapping[str, Callable[[str], dict[str, Entry]]]:
+        """Part that stands alone -> its files of a product."""
+        return {
+            LOGINS: self._logins,
+            AUTHORITIES: self._authorities,
+            MASKS: self._masks,
+            SECRETS: lambda _: self.cluster.secrets_record(self.host),
+        }
+
+    def _authorities(self, product: str) -> dict[str, Entry]:
+        """Return the CA of the schema registry, for jobs on Spark."""
+        self._refuse_missing_secrets(product)
+        return self._spark.drivers.authorities()
 
     def _logins(self, product: str) -> dict[str, Entry]:
         """Return the files by which what runs on a service logs in to Kafka and elsewhere."""
+        self._refuse_missing_secrets(product)
         if product == "connect":
             self.cluster.part(self.host, product)
             return self.cluster.connect[self.host].secret_files()
