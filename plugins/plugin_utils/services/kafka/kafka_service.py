@@ -47,8 +47,8 @@ class KafkaService(Server, Certified):
     @property
     def kafka_client(self) -> dict[str, Any]:
         """Its client properties for Kafka, without addresses."""
-        known = self.kafka_login or (self.broker.clients.config if self.broker else {})
-        return {key: value for key, value in known.items() if key != "bootstrap.servers"}
+        properties = self.kafka_login or (self.broker.clients.config if self.broker else {})
+        return {key: value for key, value in properties.items() if key != "bootstrap.servers"}
 
     def missing_passwords(self, users: Collection[str]) -> list[str]:
         """Return the passwords of users of Kafka that it needs and that are not there."""

@@ -110,7 +110,7 @@ class User:
 
 def certificates(name: str, addresses: Sequence[str]) -> list[Certificate]:
     """Return the certificates of the node of a host."""
-    names = tuple(dict.fromkeys(canonical(one) for one in (name, *addresses)))
+    names = tuple(dict.fromkeys(canonical(address) for address in (name, *addresses)))
     return [
         Certificate(f"{name}/node", NODE_STORE, NODES, names, client=True),
         # X.509 allows 64 characters; clients compare the other names.
@@ -131,7 +131,7 @@ def tls(
     have a key of their own unless the inventory brings keys (`own_keys`). `given` are the
     properties that it sets, among which may be how clients log in.
     """
-    found: Properties = {
+    properties: Properties = {
         "ssl.enabled.protocols": "TLSv1.3,TLSv1.2",
         "ssl.endpoint.identification.algorithm": "https",
         # A certificate's common name is the principal.
@@ -140,18 +140,21 @@ def tls(
     for name, protocol in protocols.items():
         prefix = f"listener.name.{name.lower()}."
         if protocol == "SSL":
-            found[f"{prefix}ssl.client.auth"] = "required"
+            properties[f"{prefix}ssl.client.auth"] = "required"
         else:
             enabled = texts(given.get(f"{prefix}{MECHANISMS}", given.get(MECHANISMS)))
-            for one in (MECHANISM, *(one for one in SCRAM[1:] if one in enabled)):
-                found[f"{prefix}{one.lower()}.sasl.jaas.config"] = f"{_SCRAM_LOGIN};"
+            for mechanism in (
+                MECHANISM,
+                *(mechanism for mechanism in SCRAM[1:] if mechanism in enabled),
+            ):
+                properties[f"{prefix}{mechanism.lower()}.sasl.jaas.config"] = f"{_SCRAM_LOGIN};"
             if MECHANISMS not in given:
-                found[f"{prefix}{MECHANISMS}"] = MECHANISM
-            found[REAUTHENTICATION] = REAUTHENTICATION_MS
+                properties[f"{prefix}{MECHANISMS}"] = MECHANISM
+            properties[REAUTHENTICATION] = REAUTHENTICATION_MS
         if name not in between_nodes and not own_keys:
-            own = store("keystore", CLIENTS_STORE)
-            found |= {f"{prefix}{key}": value for key, value in own.items()}
-    return found
+            key_store = store("keystore", CLIENTS_STORE)
+            properties |= {f"{prefix}{key}": value for key, value in key_store.items()}
+    return properties
 
 
 def authorization(mode: str, nodes: Sequence[str]) -> Properties:
@@ -217,9 +220,9 @@ def own_users(*, with_spark: bool) -> list[User]:
     ]
 
 
-def grant(given: Mapping[str, Any]) -> Grant:
+def grant(entry: Mapping[str, Any]) -> Grant:
     """Return a grant as the inventory gives it, without the keys that are not set."""
-    return {key: one for key, one in given.items() if one is not None}
+    return {key: value for key, value in entry.items() if value is not None}
 
 
 def _grant(kind: str, name: str, *operations: str) -> Grant:

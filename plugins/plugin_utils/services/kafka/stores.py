@@ -42,25 +42,25 @@ def of_host(node: KafkaNode) -> list[Store]:
     written = node.certificate_files()
     named = {path: is_key for path, is_key in pem_stores(node.config).items() if is_known(path)}
     keys = [
-        key_store(node, one)
-        for one, config in encrypted(node)
+        key_store(node, listener)
+        for listener, config in encrypted(node)
         if is_pem(config, "keystore") and is_known(config.get("ssl.keystore.location"))
     ]
-    others = [
+    remaining = [
         Store(path, is_key)
         for path, is_key in named.items()
-        if path not in {one.path for one in keys}
+        if path not in {store.path for store in keys}
     ]
-    return [one for one in dict.fromkeys((*keys, *others)) if one.path not in written]
+    return [store for store in dict.fromkeys((*keys, *remaining)) if store.path not in written]
 
 
 def encrypted(node: KafkaNode) -> Iterator[tuple[Listener, Mapping[str, Any]]]:
     """Yield each listener with stores, and its properties."""
-    for one in node.listeners.all:
-        config = node.properties.at(one)
+    for listener in node.listeners.all:
+        config = node.properties.at(listener)
         # A custom engine factory reads what it wants.
-        if one.encrypted and not config.get("ssl.engine.factory.class"):
-            yield one, config
+        if listener.encrypted and not config.get("ssl.engine.factory.class"):
+            yield listener, config
 
 
 def key_store(node: KafkaNode, listener: Listener) -> Store:

@@ -106,18 +106,18 @@ def _faults(certificate: Certificate) -> Findings:
     if certificate.wrong:
         yield Finding(f"{certificate.path} cannot be used: {certificate.wrong}.", _PUT)
     if certificate.days_to_begin > 0:
-        problem = (
+        description = (
             f"{certificate.path} becomes valid only in {certificate.days_to_begin * 24:.0f} hours."
         )
-        yield Finding(problem, "Wait, or correct the clock of the host or of the CA.")
+        yield Finding(description, "Wait, or correct the clock of the host or of the CA.")
     ends = {certificate.path: certificate.days_left}
     if certificate.chain_is_needed:
         ends[f"{_SIGNER} {certificate.path}"] = certificate.chain_days_left
-    for subject, days in ends.items():
+    for description, days in ends.items():
         if days is not None and days < 0:
-            yield Finding(f"{subject} expired {-days:.0f} days ago.", _RENEW)
+            yield Finding(f"{description} expired {-days:.0f} days ago.", _RENEW)
         elif days is not None and days < LEAST_DAYS:
-            yield Finding(f"{subject} expires in {days * 24:.0f} hours.", _RENEW)
+            yield Finding(f"{description} expires in {days * 24:.0f} hours.", _RENEW)
     if certificate.refused:
         yield Finding(f"{certificate.path}: {certificate.refused}.", _SIGNED)
 
@@ -160,7 +160,10 @@ def _is_compared(node: KafkaNode, listener: Listener, config: Mapping[str, Any])
 
 
 def _names(certificate: Certificate, node: KafkaNode) -> str:
-    return f"{certificate.path} is for {listing(certificate.names or ()) or 'no name'}, not for {node.address}"
+    return (
+        f"{certificate.path} is for {listing(certificate.names or ()) or 'no name'}, "
+        f"not for {node.address}"
+    )
 
 
 @host_rule("certificate-expiring", each=_certificates, where="kafka_config", severity="warning")

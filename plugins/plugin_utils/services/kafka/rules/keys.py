@@ -107,7 +107,10 @@ def _key_boolean(service: Service, setting: Property) -> Findings:
     """YAML reads these words as true and false, and the service would get those values."""
     if _misread(service, setting):
         words = _WORDS[setting.value]
-        problem = f"YAML reads {setting.key} as {setting.value} (boolean), as it does {words} without quotes."
+        problem = (
+            f"YAML reads {setting.key} as {setting.value} (boolean), "
+            f"as it does {words} without quotes."
+        )
         expected = key_table.expected_value(setting.key, setting.value, service.table)
         yield Finding(problem, f"Set {setting.key} to {expected}.", setting.where)
 

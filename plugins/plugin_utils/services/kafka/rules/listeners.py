@@ -205,6 +205,9 @@ def _plaintext_listener(cluster: Cluster) -> Findings:
             protocols = listing(
                 ("SASL_SSL" if logs_in else "SSL" for logs_in in sorted(with_login)), "or"
             )
-            fix = f"Delete kafka_listeners and kafka_controller_listener, or set protocol: {protocols}"
+            fix = (
+                "Delete kafka_listeners and kafka_controller_listener, "
+                f"or set protocol: {protocols}"
+            )
             fix += ", or kafka_security: open on a network that nobody else can reach."
             yield Finding(problem, fix, hosts=(name,))

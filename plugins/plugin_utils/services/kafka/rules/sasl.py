@@ -180,7 +180,10 @@ def _plain_users(node: KafkaNode) -> Findings:
         takes = listener.protocol.startswith("SASL_") and "PLAIN" in enabled_mechanisms(config)
         if takes and entry_users(config, "PLAIN") == set():
             key = f"listener.name.{listener.name.lower()}.plain.{_JAAS}"
-            problem = f"The listener {listener.name} accepts PLAIN, and its JAAS configuration has no user."
+            problem = (
+                f"The listener {listener.name} accepts PLAIN, "
+                "and its JAAS configuration has no user."
+            )
             fix = 'Add user_<name>="<password>" for each, from a vault.'
             yield Finding(problem, fix, place(node, key, f"plain.{_JAAS}"))
 

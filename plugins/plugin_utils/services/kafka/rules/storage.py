@@ -47,7 +47,10 @@ def _directory_id_duplicate(host: InspectedHost) -> Findings:
             directory.properties.get("directory.id") if configured.service == "kafka" else None
         )
         if directory_id and directory_id in seen:
-            problem = f"{seen[directory_id]} and {directory.path} have the same directory.id {directory_id}."
+            problem = (
+                f"{seen[directory_id]} and {directory.path} "
+                f"have the same directory.id {directory_id}."
+            )
             fix = "Keep the one in use and empty the other, which is a copy."
             yield Finding(problem, fix, configured.variable)
         elif directory_id:

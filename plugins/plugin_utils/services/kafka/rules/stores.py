@@ -192,7 +192,10 @@ def _client_protocol(node: KafkaNode) -> Findings:
         node.listeners.as_broker[:1] if "bootstrap.servers" not in client_config else ()
     ):
         if protocol and protocol != listener.protocol:
-            problem = f"security.protocol is {protocol}, and the listener {listener.name} is {listener.protocol}."
+            problem = (
+                f"security.protocol is {protocol}, "
+                f"and the listener {listener.name} is {listener.protocol}."
+            )
             fix = "Delete it; it follows from kafka_listeners."
             yield Finding(problem, fix, "kafka_client_config[security.protocol]")
 
@@ -209,7 +212,10 @@ def _listener_unreachable(cluster: Cluster) -> Findings:
         if listener.protocol.startswith("SASL_") and not node.clients.config.get(
             "sasl.jaas.config"
         ):
-            problem = f"Millrace connects to the listener {listener.name} ({listener.protocol}) and has no user."
+            problem = (
+                f"Millrace connects to the listener {listener.name} ({listener.protocol}) "
+                "and has no user."
+            )
             fix = "Set kafka_inter_broker_listener to a listener with protocol: SSL, or "
             fix += "sasl.mechanism and sasl.jaas.config in kafka_client_config."
             yield Finding(problem, fix, "kafka_listeners", (host,))
