@@ -35,18 +35,18 @@ _AT_WORK = frozenset({"certificate", "connector", "debezium", "sink", "source", 
 
 @dataclass(frozen=True)
 class Console(PythonProgram):
-    """The console of a host.
-
-    `servers` are the Prometheus of its host, `registry` is an instance of the schema registry,
-    `exporters` are those of all hosts, `hosts` what the page shows of the inventory's hosts,
-    `cluster_name` is its title.
-    """
+    """The console of a host."""
 
     servers: Monitoring | None = None
+    """The Prometheus of its host."""
     registry: Registry | None = None
+    """An instance of the schema registry."""
     exporters: Mapping[str, Metrics] = field(default_factory=dict)
+    """The exporters of all hosts."""
     hosts: Sequence[Mapping[str, Any]] = ()
+    """What the page shows of the inventory's hosts."""
     cluster_name: str = ""
+    """The title of the page."""
     product = PRODUCT
     title = "Console of the cluster"
     address_variable = "monitoring_host"

@@ -97,16 +97,17 @@ OWNED: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class HdfsHost(Service):
-    """One host of HDFS; `namenodes` and `datanodes` are those of the cluster by name.
-
-    `spark_user` is the account of Spark in the inventory, empty without Spark, `jobs` are its jobs.
-    """
+    """One host of HDFS."""
 
     roles: tuple[str, ...]
     namenodes: Mapping[str, HostSettings]
+    """The NameNodes of the cluster, by name."""
     datanodes: Mapping[str, HostSettings]
+    """The DataNodes of the cluster, by name."""
     spark_user: str = ""
+    """The account of Spark in the inventory, empty without Spark."""
     jobs: Sequence[Job] = ()
+    """The jobs of Spark."""
     product = "hdfs"
     title = "Apache Hadoop HDFS"
     address_variable = "hdfs_host"

@@ -17,10 +17,11 @@ ENDED = "ended"
 
 @dataclass(frozen=True)
 class Listener:
-    """A listener; `port` is what the inventory gives, legal or not."""
+    """A listener."""
 
     name: str
     port: int
+    """What the inventory gives, legal or not."""
     protocol: str
 
     @property
@@ -31,14 +32,13 @@ class Listener:
 
 @dataclass(frozen=True)
 class Listeners:
-    """What brokers and controllers listen on; `between_brokers` is the name that brokers use.
-
-    The first of the controllers' is the one that nodes use.
-    """
+    """What brokers and controllers listen on."""
 
     brokers: tuple[Listener, ...]
     controllers: tuple[Listener, ...]
+    """The first is the one that nodes use."""
     between_brokers: str
+    """The name of the listener that brokers use."""
 
     def beside(self, additional: Listeners) -> Listeners:
         """Return them with others, which nodes do not use among themselves."""
@@ -80,7 +80,7 @@ def in_phase(configured: Listeners, change: Transition | None) -> Listeners:
 
 
 def conflict(configured: Listeners, former: Listeners) -> tuple[Listener, Listener] | None:
-    """Return a wanted and a former listener that cannot be there together, None without such."""
+    """Return a configured and a former listener that cannot coexist, None without such."""
     before = (*former.brokers, *former.controllers)
     for listener in (*configured.brokers, *configured.controllers):
         for former_listener in before:

@@ -79,33 +79,33 @@ PRESETS: Mapping[str, Preset] = {
 
 @dataclass(frozen=True)
 class Certificate:
-    """A certificate that a node needs: its name in the secrets, and what it is for.
-
-    `names` are DNS names and IP addresses. Only one for a `client` too can be shown to another
-    node by the node that connects.
-    """
+    """A certificate that a node needs, and what it is for."""
 
     name: str
+    """Its name in the secrets."""
     path: str
     common_name: str
     names: tuple[str, ...]
+    """DNS names and IP addresses."""
     client: bool
+    """Whether it is for a client too: only then the node that connects can show it to another."""
 
 
 @dataclass(frozen=True)
 class User:
-    """A user of Kafka and what it may do; `password` is empty where none is known yet.
-
-    A grant is as in `kafka_users`. One that does not log in by `scram` has a certificate. A user
-    that is not `present` is removed. `generated` says whether Millrace makes its password.
-    """
+    """A user of Kafka and what it may do."""
 
     name: str
     grants: Sequence[Grant] = ()
+    """Each is as in `kafka_users`."""
     password: str = field(default="", repr=False)
+    """Empty where none is known yet."""
     scram: bool = True
+    """Whether it logs in by SCRAM; one that does not has a certificate."""
     present: bool = True
+    """A user that is not present is removed."""
     generated: bool = False
+    """Whether Millrace makes its password."""
 
 
 def certificates(name: str, addresses: Sequence[str]) -> list[Certificate]:

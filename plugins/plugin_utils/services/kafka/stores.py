@@ -23,18 +23,20 @@ _PASSWORD, _NAMES = "ssl.key.password", "ssl.endpoint.identification.algorithm"
 class Store:
     """A PEM file, or, with an empty path, a key and certificates in properties.
 
-    `password` is that of its key, empty for none, None where it is not known. `truststore` and
-    `authorities`, a file and a text, are the CAs of the nodes that have to trust this certificate;
-    both are empty where these are not known, or no node has to. With `mutual` nodes also show it as
-    clients.
+    The nodes that have to trust this certificate do so by the CAs of `truststore` or `authorities`;
+    both are empty where these are not known, or no node has to.
     """
 
     path: str
     is_keystore: bool = False
     password: str | None = field(default=None, repr=False)
+    """The password of its key, empty for none, None where it is not known."""
     truststore: str = ""
+    """The file with these CAs."""
     authorities: str = ""
+    """The text of these CAs."""
     mutual: bool = False
+    """Whether nodes also show it as clients."""
 
 
 def of_host(node: KafkaNode) -> list[Store]:

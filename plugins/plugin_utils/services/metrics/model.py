@@ -55,9 +55,10 @@ class Module:
 
 @dataclass(frozen=True)
 class Metrics(Packaged):
-    """The exporters of a host; `parts` is what else it has, by product, `directory` of secrets."""
+    """The exporters of a host."""
 
     parts: Mapping[str, Part] = field(default_factory=dict)
+    """What else the host has, by product."""
     product = PRODUCT
     title = "Metrics exporters"
     address_variable = "metrics_host"

@@ -209,18 +209,17 @@ def _role(node: KafkaNode) -> tuple[bool, bool]:
 
 @dataclass(frozen=True)
 class _Principals:
-    """Who can connect to a cluster.
-
-    `absent` are those of kafka_users that are removed, `hosts` the nodes' hosts. `open_ended` says
-    whether others can connect too, whose names the inventory does not have; `built` whether a
-    custom class makes principals of any type.
-    """
+    """Who can connect to a cluster."""
 
     names: frozenset[str]
     absent: frozenset[str]
+    """The users of kafka_users that are removed."""
     hosts: frozenset[str]
+    """The nodes' hosts."""
     open_ended: bool
+    """Whether others can connect too, whose names the inventory does not have."""
     built: bool
+    """Whether a custom class makes principals of any type."""
 
     def nearest(self, name: str) -> str:
         """Return the name that was probably meant, empty if none is near or it has other digits."""
