@@ -35,18 +35,18 @@ _AT_WORK = frozenset({"certificate", "connector", "debezium", "sink", "source", 
 
 @dataclass(frozen=True)
 class Console(PythonProgram):
-    """The console of a host.
-
-    `servers` are the Prometheus of its host, `registry` is an instance of the schema registry,
-    `exporters` are those of all hosts, `hosts` what the page shows of the inventory's hosts,
-    `cluster_name` is its title.
-    """
+    """The console of a host."""
 
     servers: Monitoring | None = None
+    """The Prometheus of its host."""
     registry: Registry | None = None
+    """An instance of the schema registry."""
     exporters: Mapping[str, Metrics] = field(default_factory=dict)
+    """The exporters of all hosts."""
     hosts: Sequence[Mapping[str, Any]] = ()
+    """What the page shows of the inventory's hosts."""
     cluster_name: str = ""
+    """The title of the page."""
     product = PRODUCT
     title = "Console of the cluster"
     address_variable = "monitoring_host"
@@ -83,11 +83,11 @@ class Console(PythonProgram):
     @property
     def missing_secrets(self) -> list[str]:
         """What its files need and the secrets do not have, by its name."""
-        found = self.lacking({AUTHORITY_FILE: self.secrets.authority})
+        missing = self.lacking({AUTHORITY_FILE: self.secrets.authority})
         of_servers = self.servers.missing_secrets if self.servers else []
         of_registry = self.registry.users_without_password if self.registry else []
         return [
-            *(*found, *self.missing_password, *of_servers),
+            *(*missing, *self.missing_password, *of_servers),
             *(f"passwords/{name}" for name in of_registry if name == secret_name(MONITORING)),
         ]
 
@@ -99,10 +99,10 @@ class Console(PythonProgram):
 
     def own_files(self) -> dict[str, Entry]:
         """Return its files."""
-        own = {"mode": "0640", "group": self.user, "secret": True}
+        access = {"mode": "0640", "group": self.user, "secret": True}
         return {
             **self.program_files(),
-            self.settings_file: files.text(self._settings_text(), restart=True, **own),
+            self.settings_file: files.text(self._settings_text(), restart=True, **access),
             _PAGE: files.text(report_page.page(), restart=True),
             VIEWS: files.text(json.dumps(self._views(), indent=1) + "\n", restart=True),
             self.authority: files.text(self.secrets.authority, restart=True),
@@ -119,45 +119,45 @@ class Console(PythonProgram):
         if broker:
             kafka |= {
                 "bootstrap": broker.clients.user_bootstrap,
-                "expect_brokers": [one.id for one in broker.brokers],
-                "expect_voters": [one.id for one in broker.voters],
+                "expect_brokers": [peer.id for peer in broker.brokers],
+                "expect_voters": [peer.id for peer in broker.voters],
             }
-        found = {
+        settings = {
             **{"name": self.cluster_name, "page": _PAGE, "views": VIEWS},
             **{"certificate": _STORE, "kafka": kafka},
             **{"address": "", "port": self.settings[PORT], "hosts": list(self.hosts)},
-            "users": {str(one["name"]): str(one["hash"]) for one in self.settings[USERS]},
+            "users": {str(user["name"]): str(user["hash"]) for user in self.settings[USERS]},
             "viewers": list(self.settings[VIEWERS]),
             "refresh_seconds": self.settings[f"{PRODUCT}_interval"],
             "prometheus": self._prometheus(),
             "registry": self._registry(),
         }
-        return json.dumps(found, indent=2) + "\n"
+        return json.dumps(settings, indent=2) + "\n"
 
     def _prometheus(self) -> dict[str, Any]:
         if self.servers is None:
             return {}
-        found = {"address": f"localhost:{self.servers.settings[PROMETHEUS]}"}
+        connection = {"address": f"localhost:{self.servers.settings[PROMETHEUS]}"}
         if self.servers.is_open:
-            return found
-        return {**found, "authority": AUTHORITY, "login": self.servers.login}
+            return connection
+        return {**connection, "authority": AUTHORITY, "login": self.servers.login}
 
     def _registry(self) -> dict[str, Any]:
         if self.registry is None:
             return {}
-        found = {"instances": list(self.registry.rest_addresses.values())}
+        connection = {"instances": list(self.registry.rest_addresses.values())}
         if not self.registry.is_secured:
-            return found
-        return {**found, "authority": AUTHORITY, "login": self.registry.login_of(MONITORING)}
+            return connection
+        return {**connection, "authority": AUTHORITY, "login": self.registry.login_of(MONITORING)}
 
     def _views(self) -> list[Any]:
         """Return the views with the panels of which this cluster can have data."""
-        jobs = {job for one in self.exporters.values() for job in one.modules}
+        jobs = {job for metrics in self.exporters.values() for job in metrics.modules}
         mode = {"kraft" if self.broker.voters else "zookeeper_brokers"} if self.broker else set()
-        there = {*jobs, *_AT_WORK, *mode}
+        provided = {*jobs, *_AT_WORK, *mode}
 
-        def fits(one: Mapping[str, Any]) -> bool:
-            return there.issuperset(one.get("needs", ()))
+        def fits(entry: Mapping[str, Any]) -> bool:
+            return provided.issuperset(entry.get("needs", ()))
 
         return [
             {**view, "panels": [panel for panel in view["panels"] if fits(panel)]}
@@ -168,8 +168,8 @@ class Console(PythonProgram):
 
 @functools.cache
 def _all_views() -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = files.parse_yaml(files.read(_PANELS))
-    return found
+    views: list[dict[str, Any]] = files.parse_yaml(files.read(_PANELS))
+    return views
 
 
 def resolve(resolution: Resolution) -> dict[str, Console]:

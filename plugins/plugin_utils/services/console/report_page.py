@@ -32,14 +32,14 @@ def page(snapshot: Mapping[str, Any] | None = None) -> str:
         "form-action 'none'",
         *([] if snapshot is not None else ["connect-src 'self'"]),
     ]
-    parts = {
+    replacements = {
         "@POLICY@": "; ".join(policy),
         "@STYLE@": style,
         "@SCRIPT@": script,
         "@SNAPSHOT@": _NO_SNAPSHOT if snapshot is None else as_script(snapshot),
     }
     frame = re.split("(@[A-Z]+@)", files.read(f"{_SOURCE}.html"))
-    return "".join(parts.get(piece, piece) for piece in frame)
+    return "".join(replacements.get(piece, piece) for piece in frame)
 
 
 def as_script(value: object) -> str:

@@ -17,21 +17,21 @@ _HASH = re.compile(r"scrypt:\d{1,7}:\d{1,3}:\d{1,3}:[A-Za-z0-9+/]{16,}=*:[A-Za-z
 @rule("console-user", each=parts("console", USERS))
 def _console_user(console: Console) -> Findings:
     """A user whose entry has no hash of the console, or two entries, could not sign in."""
-    found = console.settings[USERS]
-    for name, times in Counter(str(one["name"]) for one in found).items():
+    users = console.settings[USERS]
+    for name, times in Counter(str(user["name"]) for user in users).items():
         if times > 1:
             yield Finding(f"{USERS} has {name} {times} times.", "Delete all but one.", USERS)
-    for one in found:
-        if not _HASH.fullmatch(str(one["hash"])):
+    for user in users:
+        if not _HASH.fullmatch(str(user["hash"])):
             # Not the text itself: it may be a password.
-            what = f"The hash of {one['name']} is not one of the console."
+            problem = f"The hash of {user['name']} is not one of the console."
             fix = "Set what `python -m apps.console.passwords` prints."
-            yield Finding(what, fix, USERS)
+            yield Finding(problem, fix, USERS)
 
 
 @host_rule("console-python", where="python3")
 def _console_python(host: InspectedHost) -> Findings:
     """The console's libraries need Python 3.11 or newer: it would not start."""
     if host.name in host.cluster.consoles and host.found.python < _PYTHON:
-        what = f"Python is {host.found.python_version}; the console needs 3.11 or newer."
-        yield Finding(what, "Use Debian 12 or another system with Python 3.11 or newer.")
+        problem = f"Python is {host.found.python_version}; the console needs 3.11 or newer."
+        yield Finding(problem, "Use Debian 12 or another system with Python 3.11 or newer.")

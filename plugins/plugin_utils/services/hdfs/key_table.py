@@ -29,8 +29,8 @@ def load(version: str) -> Table:
     """Return the table of a version, empty if there is none."""
     table = key_table.read(TABLES, version)
     return {
-        key: {**one, "type": "string"} if key.endswith(_MODES) else one
-        for key, one in table.items()
+        key: {**entry, "type": "string"} if key.endswith(_MODES) else entry
+        for key, entry in table.items()
     }
 
 
@@ -41,10 +41,10 @@ def is_known(key: str, version: str) -> bool:
     if key in table or key.startswith(PREFIXES) or _BUILT.fullmatch(key):
         return True
     # For one name service, one NameNode or one mount of it.
-    if any(key.startswith(f"{one}.") for one in table):
+    if any(key.startswith(f"{table_key}.") for table_key in table):
         return True
     if key.startswith(_ALL):
         return False
     parent = key.rpartition(".")[0]
-    beside = "." in parent and any(one.rpartition(".")[0] == parent for one in table)
+    beside = "." in parent and any(table_key.rpartition(".")[0] == parent for table_key in table)
     return not beside and not nearest(key, list(table), _NEARLY)

@@ -97,16 +97,17 @@ OWNED: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class HdfsHost(Service):
-    """One host of HDFS; `namenodes` and `datanodes` are those of the cluster by name.
-
-    `spark_user` is the account of Spark in the inventory, empty without Spark, `jobs` are its jobs.
-    """
+    """One host of HDFS."""
 
     roles: tuple[str, ...]
     namenodes: Mapping[str, HostSettings]
+    """The NameNodes of the cluster, by name."""
     datanodes: Mapping[str, HostSettings]
+    """The DataNodes of the cluster, by name."""
     spark_user: str = ""
+    """The account of Spark in the inventory, empty without Spark."""
     jobs: Sequence[Job] = ()
+    """The jobs of Spark."""
     product = "hdfs"
     title = "Apache Hadoop HDFS"
     address_variable = "hdfs_host"
@@ -148,23 +149,26 @@ class HdfsHost(Service):
     @property
     def url(self) -> str:
         """The address of the file system, empty without a NameNode."""
-        own = self.namenode
-        if own is None:
+        namenode = self.namenode
+        if namenode is None:
             return ""
-        return f"hdfs://{own.address(self.address_variable)}:{own.settings['hdfs_namenode_port']}"
+        return (
+            f"hdfs://{namenode.address(self.address_variable)}"
+            f":{namenode.settings['hdfs_namenode_port']}"
+        )
 
     @property
     def namenode_ui(self) -> str:
         """Where the NameNode answers by HTTP, on its own host alone."""
-        own = self.namenode
-        return f"{_LOOPBACK}:{own.settings['hdfs_namenode_ui_port']}" if own else ""
+        namenode = self.namenode
+        return f"{_LOOPBACK}:{namenode.settings['hdfs_namenode_ui_port']}" if namenode else ""
 
     @property
     def accounts(self) -> list[str]:
         """Its account; the NameNode asks its own host who is in the group of Spark's users."""
-        asked = self.spark_user and NAMENODE in self.roles
+        needs_group = self.spark_user and NAMENODE in self.roles
         group = f"g {spark_shared.GROUP} {spark_shared.GROUP_ID}"
-        return [*([group] if asked else []), *super().accounts]
+        return [*([group] if needs_group else []), *super().accounts]
 
     @property
     def client_config(self) -> dict[str, Any]:
@@ -176,11 +180,11 @@ class HdfsHost(Service):
         """Directories in the file system that others need: path, and mode and owner if given."""
         if not self.spark_user:
             return []
-        own = {"owner": f"{self.spark_user}:{spark_shared.GROUP}", "mode": "770"}
+        access = {"owner": f"{self.spark_user}:{spark_shared.GROUP}", "mode": "770"}
         return [
             {"path": "/tmp", "mode": "1777"},  # noqa: S108 - of HDFS
-            {"path": HOME, **own},
-            {"path": WAREHOUSE, **own},
+            {"path": HOME, **access},
+            {"path": WAREHOUSE, **access},
         ]
 
     @property
@@ -195,9 +199,9 @@ class HdfsHost(Service):
     def _path(self, url: str) -> str:
         """Return the path of a URL of this file system, empty for that of another one."""
         starts = [self.url, self.url.removesuffix(_DEFAULT_PORT)] if self.url else []
-        found = next((url[len(one) :] for one in starts if url.startswith(f"{one}/")), "")
+        path = next((url[len(start) :] for start in starts if url.startswith(f"{start}/")), "")
         # WebHDFS refuses a path with two slashes.
-        return posixpath.normpath(f"/{found.lstrip('/')}") if found else ""
+        return posixpath.normpath(f"/{path.lstrip('/')}") if path else ""
 
     @property
     def units(self) -> list[str]:
@@ -284,20 +288,20 @@ class HdfsHost(Service):
 
     def directories(self) -> dict[str, Entry]:
         """Return its directories."""
-        own = [_CHECKPOINTS] if SECONDARY in self.roles else []
-        return {**super().directories(), **{path: self.own_directory() for path in own}}
+        paths = [_CHECKPOINTS] if SECONDARY in self.roles else []
+        return {**super().directories(), **{path: self.own_directory() for path in paths}}
 
     def files(self) -> dict[str, Entry]:
         """Return the configuration files; `restart` marks what only a restart brings."""
-        site = {key: one for key, one in self.config.items() if key.startswith("dfs.")}
-        core = {key: one for key, one in self.config.items() if key not in site}
+        site = {key: value for key, value in self.config.items() if key.startswith("dfs.")}
+        core = {key: value for key, value in self.config.items() if key not in site}
         return {
             **super().files(),
             f"{CONFIG}/core-site.xml": _xml(core),
             f"{CONFIG}/hdfs-site.xml": _xml(site),
             **self._include(),
             **self.copy("log4j.properties"),
-            **{path: one for role in self.roles for path, one in self._daemon(role).items()},
+            **{path: entry for role in self.roles for path, entry in self._daemon(role).items()},
         }
 
     def _include(self) -> dict[str, Entry]:
@@ -332,8 +336,8 @@ class HdfsHost(Service):
 
 def seconds(value: object) -> int | None:
     """Return a duration as Hadoop writes it, such as 600, 600s or 10m, None if it is none."""
-    found = re.fullmatch(r"(\d+)([smhd]?)", str(value).strip(), re.ASCII)
-    return int(found[1]) * _SECONDS[found[2]] if found else None
+    match = re.fullmatch(r"(\d+)([smhd]?)", str(value).strip(), re.ASCII)
+    return int(match[1]) * _SECONDS[match[2]] if match else None
 
 
 def _xml(values: Mapping[str, Any]) -> Entry:

@@ -7,37 +7,37 @@ from ...cluster.module_options import Operations, Options
 from .model import CHECKPOINT_PERIOD, HdfsHost, seconds
 
 
-def _hdfs_health(own: HdfsHost, _: Cluster) -> Options:
+def _hdfs_health(hdfs: HdfsHost, _: Cluster) -> Options:
     return {
-        "namenode": own.namenode_ui,
-        "datanodes": own.addresses(own.datanodes, "hdfs_datanode_port"),
-        "checkpoint_seconds": 3 * (seconds(own.config[CHECKPOINT_PERIOD]) or 600),
+        "namenode": hdfs.namenode_ui,
+        "datanodes": hdfs.addresses(hdfs.datanodes, "hdfs_datanode_port"),
+        "checkpoint_seconds": 3 * (seconds(hdfs.config[CHECKPOINT_PERIOD]) or 600),
     }
 
 
-def _hdfs_job_health(own: HdfsHost, _: Cluster) -> Options:
-    return {"namenode": own.namenode_ui, "user": own.user, "jobs": own.streams}
+def _hdfs_job_health(hdfs: HdfsHost, _: Cluster) -> Options:
+    return {"namenode": hdfs.namenode_ui, "user": hdfs.user, "jobs": hdfs.streams}
 
 
-def _hdfs_storage(own: HdfsHost, _: Cluster) -> Options:
+def _hdfs_storage(hdfs: HdfsHost, _: Cluster) -> Options:
     return {
-        "name_dirs": own.name_dirs,
-        "java": own.host.java.binary,
-        "class_path": own.class_path,
-        "user": own.user,
+        "name_dirs": hdfs.name_dirs,
+        "java": hdfs.host.java.binary,
+        "class_path": hdfs.class_path,
+        "user": hdfs.user,
     }
 
 
-def _hdfs_directories(own: HdfsHost, cluster: Cluster) -> Options:
+def _hdfs_directories(hdfs: HdfsHost, cluster: Cluster) -> Options:
     return {
-        **_hdfs_storage(own, cluster),
-        "directories": own.shared_directories,
-        "mark": f"{own.state_dir}/directories",
+        **_hdfs_storage(hdfs, cluster),
+        "directories": hdfs.shared_directories,
+        "mark": f"{hdfs.state_dir}/directories",
     }
 
 
-def _hdfs_image(own: HdfsHost, _: Cluster) -> Options:
-    return {"namenode": own.namenode_ui, "name_dirs": own.name_dirs}
+def _hdfs_image(hdfs: HdfsHost, _: Cluster) -> Options:
+    return {"namenode": hdfs.namenode_ui, "name_dirs": hdfs.name_dirs}
 
 
 OPERATIONS: Operations = {

@@ -31,23 +31,25 @@ def _hdfs_without_firewall(host: HdfsHost) -> Findings:
     whoever reaches a port can read and delete everything.
     """
     if not host.is_open and host.settings["host_firewall"] != NFTABLES:
-        what = "hdfs_security is hosts, and no firewall keeps others out."
+        problem = "hdfs_security is hosts, and no firewall keeps others out."
         fix = (
             f"Set host_firewall: {NFTABLES}; or, where the network does that, hdfs_security: open."
         )
-        yield Finding(what, fix)
+        yield Finding(problem, fix)
 
 
 @rule("hdfs-replication", each=properties("hdfs", key=REPLICATION))
-def _hdfs_replication(host: HdfsHost, one: Property) -> Findings:
+def _hdfs_replication(host: HdfsHost, setting: Property) -> Findings:
     """With fewer DataNodes than copies every block would lack one, and no DataNode could be
     restarted.
     """
-    copies, most = integer(one.value), len(host.datanodes)
-    wrong = expected_value(one.key, one.value, host.table)  # which has a rule of its own
+    copies, most = integer(setting.value), len(host.datanodes)
+    wrong = expected_value(setting.key, setting.value, host.table)  # which has a rule of its own
     if most and not wrong and (copies is None or not 1 <= copies <= most):
-        what = f"{REPLICATION} is {one.value}, with {most} DataNode{'s' if most > 1 else ''}."
-        yield Finding(what, f"Set {REPLICATION}: {min(3, most)}.", one.where)
+        problem = (
+            f"{REPLICATION} is {setting.value}, with {most} DataNode{'s' if most > 1 else ''}."
+        )
+        yield Finding(problem, f"Set {REPLICATION}: {min(3, most)}.", setting.where)
 
 
 @rule("hdfs-single-copy", where="group hdfs_datanodes", severity="warning")
@@ -57,9 +59,9 @@ def _hdfs_single_copy(cluster: Cluster) -> Findings:
     """
     for host in cluster.hdfs.values():
         if host.datanodes and integer(host.config.get(REPLICATION)) == 1:
-            what = "Every block has a single copy."
+            problem = "Every block has a single copy."
             fix = f"Have 3 DataNodes, and {REPLICATION} 3; then run hdfs dfs -setrep -R 3 /."
-            yield Finding(what, fix)
+            yield Finding(problem, fix)
             return
 
 
@@ -67,9 +69,9 @@ def _ids(hosts: Sequence[InspectedHost], role: str, service: str) -> dict[str, s
     """Return host -> the ids of file systems on its disks, of the hosts with a role."""
     return {
         host.name: {
-            found.hdfs_id
-            for wanted, found in host.data()
-            if wanted.variable == service and found.hdfs_id
+            directory.hdfs_id
+            for configured, directory in host.data()
+            if configured.variable == service and directory.hdfs_id
         }
         for host in hosts
         if host.hdfs and role in host.hdfs.roles
@@ -84,29 +86,31 @@ def _hdfs_namenode_empty(hosts: Sequence[InspectedHost]) -> Findings:
         cluster = hosts[0].cluster
         if ids:
             continue
-        full = [host for host, found in blocks.items() if found]
+        full = [host for host, disk_ids in blocks.items() if disk_ids]
         absent = [
             host for host in cluster.inventory.members("hdfs_datanodes") if host not in blocks
         ]
         if full:
-            what = f"The NameNode {name} has no data, and {listing(full)} "
-            what += f"{'have' if full[1:] else 'has'}."
+            problem = f"The NameNode {name} has no data, and {listing(full)} "
+            problem += f"{'have' if full[1:] else 'has'}."
             fix = "Mount its disk, or restore a backup (docs/hdfs.md). For a new file system empty "
             fix += "hdfs_data_dirs."
-            yield Finding(what, fix, hosts=(name,))
+            yield Finding(problem, fix, hosts=(name,))
         elif absent:
-            what = f"The NameNode {name} has no data, and it is not known whether "
-            what += f"{listing(absent)} {'have' if absent[1:] else 'has'}."
-            yield Finding(what, "Run site.yml once without --limit.", hosts=(name,))
+            problem = f"The NameNode {name} has no data, and it is not known whether "
+            problem += f"{listing(absent)} {'have' if absent[1:] else 'has'}."
+            yield Finding(problem, "Run site.yml once without --limit.", hosts=(name,))
 
 
 @hosts_rule("hdfs-data-of-another", where="hdfs_data_dirs")
 def _hdfs_data_of_another(hosts: Sequence[InspectedHost]) -> Findings:
     """The blocks are those of another file system, and the DataNode would not start."""
     names = _ids(hosts, NAMENODE, "hdfs_name_dirs").values()
-    wanted = {one for ids in names for one in ids}
-    for host, found in _ids(hosts, DATANODE, "hdfs_data_dirs").items():
-        if len(found) > 1 or (len(wanted) == 1 and found - wanted):
-            what = f"The disks of {host} are of {listing(sorted(found))}"
-            what += f", the NameNode is of {listing(sorted(wanted))}." if wanted else "."
-            yield Finding(what, "Mount the right disks, or move the data away.", hosts=(host,))
+    namenode_ids = {hdfs_id for ids in names for hdfs_id in ids}
+    for host, datanode_ids in _ids(hosts, DATANODE, "hdfs_data_dirs").items():
+        if len(datanode_ids) > 1 or (len(namenode_ids) == 1 and datanode_ids - namenode_ids):
+            problem = f"The disks of {host} are of {listing(sorted(datanode_ids))}"
+            problem += (
+                f", the NameNode is of {listing(sorted(namenode_ids))}." if namenode_ids else "."
+            )
+            yield Finding(problem, "Mount the right disks, or move the data away.", hosts=(host,))

@@ -109,7 +109,9 @@ class ClientAccess:
         keys the client brings the trust store too.
         """
         users = self.security.users
-        passwords = {x.name: x.password for x in users if x.present and x.scram}
+        passwords = {
+            account.name: account.password for account in users if account.present and account.scram
+        }
         listener = self.security.login_listener
         if listener is None or user not in passwords:
             return {}

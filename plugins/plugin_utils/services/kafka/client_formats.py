@@ -35,14 +35,16 @@ def client_files(properties: Mapping[str, Any]) -> dict[str, str]:
 
     """
     settings = Connection.of(properties).settings()
-    known = {_LIBRDKAFKA[name]: value for name, value in settings.items() if name in _LIBRDKAFKA}
-    known["bootstrap.servers"] = ",".join(settings["bootstrap_servers"])
+    librdkafka = {
+        _LIBRDKAFKA[name]: value for name, value in settings.items() if name in _LIBRDKAFKA
+    }
+    librdkafka["bootstrap.servers"] = ",".join(settings["bootstrap_servers"])
     if settings.get("ssl_check_hostname") is False:
-        known["ssl.endpoint.identification.algorithm"] = "none"
+        librdkafka["ssl.endpoint.identification.algorithm"] = "none"
     spark = {f"kafka.{key}": value for key, value in properties.items()}
     return {
         "client.properties": files.properties(properties),
-        "librdkafka.conf": files.plain_properties(known),
+        "librdkafka.conf": files.plain_properties(librdkafka),
         "kafka-python.json": json.dumps(settings, indent=2) + "\n",
         "spark.json": json.dumps(spark, indent=2) + "\n",
     }

@@ -14,19 +14,19 @@ from .node import KafkaNode
 
 @dataclass(frozen=True)
 class KafkaService(Server, Certified):
-    """Such a service on a host; `peers` are all hosts of its group by name, itself included.
-
-    `broker` is one of Kafka's in the inventory, None without any. `port_variable` sets the port of
-    its REST interface, `kafka_user` is its user of Kafka, and `kafka_authority` the file with the
-    CA of the brokers.
-    """
+    """Such a service on a host."""
 
     peers: Mapping[str, HostSettings]
+    """All hosts of its group by name, itself included."""
     broker: KafkaNode | None = None
+    """A broker of the inventory, None without any."""
     secrets: Secrets = field(default_factory=Secrets, repr=False)
     port_variable: ClassVar[str]
+    """The variable that sets the port of its REST interface."""
     kafka_user: ClassVar[str]
+    """Its user of Kafka."""
     kafka_authority: ClassVar[str]
+    """The file with the CA of the brokers."""
 
     @property
     def rest_addresses(self) -> dict[str, str]:
@@ -47,8 +47,8 @@ class KafkaService(Server, Certified):
     @property
     def kafka_client(self) -> dict[str, Any]:
         """Its client properties for Kafka, without addresses."""
-        known = self.kafka_login or (self.broker.clients.config if self.broker else {})
-        return {key: value for key, value in known.items() if key != "bootstrap.servers"}
+        properties = self.kafka_login or (self.broker.clients.config if self.broker else {})
+        return {key: value for key, value in properties.items() if key != "bootstrap.servers"}
 
     def missing_passwords(self, users: Collection[str]) -> list[str]:
         """Return the passwords of users of Kafka that it needs and that are not there."""

@@ -17,10 +17,11 @@ ENDED = "ended"
 
 @dataclass(frozen=True)
 class Listener:
-    """A listener; `port` is what the inventory gives, legal or not."""
+    """A listener."""
 
     name: str
     port: int
+    """What the inventory gives, legal or not."""
     protocol: str
 
     @property
@@ -31,20 +32,19 @@ class Listener:
 
 @dataclass(frozen=True)
 class Listeners:
-    """What brokers and controllers listen on; `between_brokers` is the name that brokers use.
-
-    The first of the controllers' is the one that nodes use.
-    """
+    """What brokers and controllers listen on."""
 
     brokers: tuple[Listener, ...]
     controllers: tuple[Listener, ...]
+    """The first is the one that nodes use."""
     between_brokers: str
+    """The name of the listener that brokers use."""
 
-    def beside(self, others: Listeners) -> Listeners:
+    def beside(self, additional: Listeners) -> Listeners:
         """Return them with others, which nodes do not use among themselves."""
         return Listeners(
-            _joined(self.brokers, others.brokers),
-            _joined(self.controllers, others.controllers),
+            _joined(self.brokers, additional.brokers),
+            _joined(self.controllers, additional.controllers),
             self.between_brokers,
         )
 
@@ -55,38 +55,40 @@ class Listeners:
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> Listeners:
         """Return the listeners that plain data describes."""
-        parts = {role: tuple(Listener(**x) for x in data[role]) for role in _ROLES}
-        return cls(**parts, between_brokers=data["between_brokers"])
+        listeners = {
+            role: tuple(Listener(**listener) for listener in data[role]) for role in _ROLES
+        }
+        return cls(**listeners, between_brokers=data["between_brokers"])
 
     def open_ports(self) -> dict[int, str]:
         """Return port -> name of each that is not encrypted."""
-        every = (*self.brokers, *self.controllers)
-        return {one.port: one.name for one in every if not one.encrypted}
+        listeners = (*self.brokers, *self.controllers)
+        return {listener.port: listener.name for listener in listeners if not listener.encrypted}
 
 
 _ROLES = ("brokers", "controllers")
 
 
-def in_phase(wanted: Listeners, change: Transition | None) -> Listeners:
+def in_phase(configured: Listeners, change: Transition | None) -> Listeners:
     """Return what nodes listen on while a change from former listeners is under way."""
     if change is None:
-        return wanted
+        return configured
     former = Listeners.from_data(change.data)
     if change.phase == FORMER:
         return former
-    return former.beside(wanted) if change.phase == ADDED else wanted.beside(former)
+    return former.beside(configured) if change.phase == ADDED else configured.beside(former)
 
 
-def conflict(wanted: Listeners, former: Listeners) -> tuple[Listener, Listener] | None:
-    """Return a wanted and a former listener that cannot be there together, None without such."""
+def conflict(configured: Listeners, former: Listeners) -> tuple[Listener, Listener] | None:
+    """Return a configured and a former listener that cannot coexist, None without such."""
     before = (*former.brokers, *former.controllers)
-    for one in (*wanted.brokers, *wanted.controllers):
-        for other in before:
-            same_name = one.name.upper() == other.name.upper()
-            if one != other and (same_name or one.port == other.port):
-                return one, other
+    for listener in (*configured.brokers, *configured.controllers):
+        for former_listener in before:
+            same_name = listener.name.upper() == former_listener.name.upper()
+            if listener != former_listener and (same_name or listener.port == former_listener.port):
+                return listener, former_listener
     return None
 
 
 def _joined(first: tuple[Listener, ...], second: tuple[Listener, ...]) -> tuple[Listener, ...]:
-    return (*first, *(one for one in second if one not in first))
+    return (*first, *(listener for listener in second if listener not in first))

@@ -58,7 +58,7 @@ def _kafka_restart(node: KafkaNode, cluster: Cluster) -> Options:
             "broker": node.is_broker,
             "controller": node.is_controller,
             "address": node.clients.own_address,
-            "ports": [one.port for one in node.listeners.all],
+            "ports": [listener.port for listener in node.listeners.all],
             "data_dirs": node.data_dirs,
             "replication": node.replication_factor,
             "peers": _peers(node),
@@ -120,7 +120,11 @@ def _kafka_users(node: KafkaNode, _: Cluster) -> Options:
     # A login shows whether a user's password is the one that it should have.
     security = node.security
     login = security.login_listener
-    trust = {k: one for k, one in node.clients.config.items() if k.startswith("ssl.truststore.")}
+    trust = {
+        key: value
+        for key, value in node.clients.config.items()
+        if key.startswith("ssl.truststore.")
+    }
     return {
         "bootstrap": node.clients.bootstrap,
         "users": [_user(user, may_replace=security.may_replace(user)) for user in security.users],
@@ -134,21 +138,21 @@ def _kafka_users(node: KafkaNode, _: Cluster) -> Options:
 
 def _kafka_topics(node: KafkaNode, cluster: Cluster) -> Options:
     worker = next(iter(cluster.connect.values()), None)
-    found = connectors.topics_read(worker.connectors) if worker else {}
-    return {"bootstrap": node.clients.bootstrap, "topics": found}
+    topics = connectors.topics_read(worker.connectors) if worker else {}
+    return {"bootstrap": node.clients.bootstrap, "topics": topics}
 
 
 def _kafka_service_topics(node: KafkaNode, cluster: Cluster) -> Options:
-    found = schema_registry.topics(node.replication_factor) if cluster.schema_registry else {}
+    topics = schema_registry.topics(node.replication_factor) if cluster.schema_registry else {}
     wait = node.settings["kafka_start_timeout"]
-    return {"bootstrap": node.clients.bootstrap, "topics": found, "wait": wait}
+    return {"bootstrap": node.clients.bootstrap, "topics": topics, "wait": wait}
 
 
 def _kafka_listeners(node: KafkaNode, _: Cluster) -> Options:
     # Who still uses the former listeners counts when they are about to be closed.
     change = node.listeners.change
     leaves = change is not None and change.complete and change.phase == MOVED
-    return {"ports": [one.port for one in node.listeners.former] if leaves else []}
+    return {"ports": [listener.port for listener in node.listeners.former] if leaves else []}
 
 
 def _user(user: User, *, may_replace: bool) -> Options:
@@ -177,9 +181,9 @@ def _peers(node: KafkaNode) -> list[str]:
     """Return the addresses of all other nodes."""
     brokers = zip(node.clients.bootstrap, (peer.id for peer in node.brokers), strict=False)
     voters = zip(node.quorum.addresses, (peer.id for peer in node.voters), strict=False)
-    found = [*brokers, *voters]
-    own = {address for address, peer in found if peer == node.id}
-    return list(dict.fromkeys(address for address, _ in found if address not in own))
+    peers = [*brokers, *voters]
+    own_addresses = {address for address, node_id in peers if node_id == node.id}
+    return list(dict.fromkeys(address for address, _ in peers if address not in own_addresses))
 
 
 OPERATIONS: Operations = {

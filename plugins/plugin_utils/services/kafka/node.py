@@ -240,7 +240,9 @@ class KafkaNode(Server, Certified):
         profile = PROFILES.get(self.settings["kafka_profile"])
         settings = profile.settings if profile else {}
         values = {key: setting.on(self.host.cores) for key, setting in settings.items()}
-        configured = {k: v for layer in LAYERS for k, v in by_name(self.settings[layer]).items()}
+        configured = {
+            key: value for layer in LAYERS for key, value in by_name(self.settings[layer]).items()
+        }
         hosts = [peer.name for peer in (*self.brokers, *self.voters)]
         return {
             "profile": _known(values, self.table),
@@ -284,8 +286,8 @@ class KafkaNode(Server, Certified):
     @cached_property
     def has_secrets(self) -> bool:
         """Whether a property of it may hold a secret."""
-        every = {**self.config, **self.clients.config}
-        return any(may_be_secret(key, value, self.table) for key, value in every.items())
+        properties = {**self.config, **self.clients.config}
+        return any(may_be_secret(key, value, self.table) for key, value in properties.items())
 
     @cached_property
     def dynamic_keys(self) -> list[str]:

@@ -108,8 +108,8 @@ class NodeListeners:
     @property
     def former(self) -> list[Listener]:
         """What the node listens on only until the change that is under way ends."""
-        kept = (*self.configured.brokers, *self.configured.controllers)
-        return [listener for listener in self.all if listener not in kept]
+        configured = (*self.configured.brokers, *self.configured.controllers)
+        return [listener for listener in self.all if listener not in configured]
 
     @property
     def leaving(self) -> list[Listener]:
@@ -129,24 +129,26 @@ class NodeListeners:
 
         Else it is the first.
         """
-        between = [x for x in self.brokers if x.name == self.between_brokers]
-        with_key = [x for x in between if x.protocol == "SSL" and self.is_secured]
+        between = [listener for listener in self.brokers if listener.name == self.between_brokers]
+        with_key = [
+            listener for listener in between if listener.protocol == "SSL" and self.is_secured
+        ]
         return [*with_key, *self.brokers][0]
 
     @property
     def for_clients(self) -> list[Listener]:
         """What clients connect to: the first, and all by which brokers do not know each other."""
         inner = (self.between_brokers, self.configured.between_brokers)
-        first, others = self.as_broker[:1], self.as_broker[1:]
-        return [*first, *(listener for listener in others if listener.name not in inner)]
+        first, remaining = self.as_broker[:1], self.as_broker[1:]
+        return [*first, *(listener for listener in remaining if listener.name not in inner)]
 
     @property
     def ports(self) -> dict[str, int]:
         """Variable and listener -> port."""
         ports: dict[str, int] = {}
-        named = [(f"kafka_listeners ({x.name})", x) for x in self.as_broker]
-        named += [("kafka_controller_listener", x) for x in self.as_controller]
-        named += [(f"kafka_listeners ({x.name})", x) for x in self.leaving]
+        named = [(f"kafka_listeners ({listener.name})", listener) for listener in self.as_broker]
+        named += [("kafka_controller_listener", listener) for listener in self.as_controller]
+        named += [(f"kafka_listeners ({listener.name})", listener) for listener in self.leaving]
         for name, listener in named:
             port = listener.port
             ports[f"{name}, port {port}" if name in ports else name] = port
@@ -173,7 +175,10 @@ class NodeListeners:
     @property
     def config(self) -> dict[str, Any]:
         """The properties that say what the node listens on."""
-        protocols = (f"{x.name}:{x.protocol}" for x in (*self.as_broker, *self.controllers))
+        protocols = (
+            f"{listener.name}:{listener.protocol}"
+            for listener in (*self.as_broker, *self.controllers)
+        )
         return {
             "listeners": self._at(""),
             "advertised.listeners": self._at(self.address),
@@ -181,4 +186,4 @@ class NodeListeners:
         }
 
     def _at(self, address: str) -> str:
-        return ",".join(f"{x.name}://{address}:{x.port}" for x in self.all)
+        return ",".join(f"{listener.name}://{address}:{listener.port}" for listener in self.all)

@@ -60,6 +60,8 @@ class NodeQuorum:
         return {
             "process.roles": ",".join(self.listeners.roles),
             "metadata.log.dir": self.metadata_dir,
-            "controller.listener.names": ",".join(x.name for x in self.listeners.controllers),
+            "controller.listener.names": ",".join(
+                listener.name for listener in self.listeners.controllers
+            ),
             key: ",".join(voters),
         }

@@ -57,7 +57,11 @@ class NodeSecurity:
             return []
         addresses = [self.listeners.address, "localhost"]
         stores = set(map(str, self.properties.config.values()))
-        return [x for x in security.certificates(self.name, addresses) if x.path in stores]
+        return [
+            certificate
+            for certificate in security.certificates(self.name, addresses)
+            if certificate.path in stores
+        ]
 
     @cached_property
     def users(self) -> list[User]:
@@ -78,11 +82,11 @@ class NodeSecurity:
             [user for user in users if with_passwords and user.name not in named]
             for users in (programs, self.job_users)
         )
-        kept = self.secrets.passwords
+        known_passwords = self.secrets.passwords
         return [
             replace(
                 user,
-                password=user.password or kept.get(user.name, ""),
+                password=user.password or known_passwords.get(user.name, ""),
                 scram=user.scram and with_passwords,
                 generated=not user.password,
             )
@@ -141,7 +145,9 @@ def standard_properties(
     if not listeners.is_secured:
         return {}
     controllers = listeners.controllers
-    encrypted = [x for x in (*listeners.as_broker, *controllers) if x.encrypted]
+    encrypted = [
+        listener for listener in (*listeners.as_broker, *controllers) if listener.encrypted
+    ]
     if not encrypted:
         return {}
     inner = [listeners.configured.between_brokers, *(listener.name for listener in controllers)]

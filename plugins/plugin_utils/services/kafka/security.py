@@ -79,38 +79,38 @@ PRESETS: Mapping[str, Preset] = {
 
 @dataclass(frozen=True)
 class Certificate:
-    """A certificate that a node needs: its name in the secrets, and what it is for.
-
-    `names` are DNS names and IP addresses. Only one for a `client` too can be shown to another
-    node by the node that connects.
-    """
+    """A certificate that a node needs, and what it is for."""
 
     name: str
+    """Its name in the secrets."""
     path: str
     common_name: str
     names: tuple[str, ...]
+    """DNS names and IP addresses."""
     client: bool
+    """Whether it is for a client too: only then the node that connects can show it to another."""
 
 
 @dataclass(frozen=True)
 class User:
-    """A user of Kafka and what it may do; `password` is empty where none is known yet.
-
-    A grant is as in `kafka_users`. One that does not log in by `scram` has a certificate. A user
-    that is not `present` is removed. `generated` says whether Millrace makes its password.
-    """
+    """A user of Kafka and what it may do."""
 
     name: str
     grants: Sequence[Grant] = ()
+    """Each is as in `kafka_users`."""
     password: str = field(default="", repr=False)
+    """Empty where none is known yet."""
     scram: bool = True
+    """Whether it logs in by SCRAM; one that does not has a certificate."""
     present: bool = True
+    """A user that is not present is removed."""
     generated: bool = False
+    """Whether Millrace makes its password."""
 
 
 def certificates(name: str, addresses: Sequence[str]) -> list[Certificate]:
     """Return the certificates of the node of a host."""
-    names = tuple(dict.fromkeys(canonical(one) for one in (name, *addresses)))
+    names = tuple(dict.fromkeys(canonical(address) for address in (name, *addresses)))
     return [
         Certificate(f"{name}/node", NODE_STORE, NODES, names, client=True),
         # X.509 allows 64 characters; clients compare the other names.
@@ -131,7 +131,7 @@ def tls(
     have a key of their own unless the inventory brings keys (`own_keys`). `given` are the
     properties that it sets, among which may be how clients log in.
     """
-    found: Properties = {
+    properties: Properties = {
         "ssl.enabled.protocols": "TLSv1.3,TLSv1.2",
         "ssl.endpoint.identification.algorithm": "https",
         # A certificate's common name is the principal.
@@ -140,18 +140,21 @@ def tls(
     for name, protocol in protocols.items():
         prefix = f"listener.name.{name.lower()}."
         if protocol == "SSL":
-            found[f"{prefix}ssl.client.auth"] = "required"
+            properties[f"{prefix}ssl.client.auth"] = "required"
         else:
             enabled = texts(given.get(f"{prefix}{MECHANISMS}", given.get(MECHANISMS)))
-            for one in (MECHANISM, *(one for one in SCRAM[1:] if one in enabled)):
-                found[f"{prefix}{one.lower()}.sasl.jaas.config"] = f"{_SCRAM_LOGIN};"
+            for mechanism in (
+                MECHANISM,
+                *(mechanism for mechanism in SCRAM[1:] if mechanism in enabled),
+            ):
+                properties[f"{prefix}{mechanism.lower()}.sasl.jaas.config"] = f"{_SCRAM_LOGIN};"
             if MECHANISMS not in given:
-                found[f"{prefix}{MECHANISMS}"] = MECHANISM
-            found[REAUTHENTICATION] = REAUTHENTICATION_MS
+                properties[f"{prefix}{MECHANISMS}"] = MECHANISM
+            properties[REAUTHENTICATION] = REAUTHENTICATION_MS
         if name not in between_nodes and not own_keys:
-            own = store("keystore", CLIENTS_STORE)
-            found |= {f"{prefix}{key}": value for key, value in own.items()}
-    return found
+            key_store = store("keystore", CLIENTS_STORE)
+            properties |= {f"{prefix}{key}": value for key, value in key_store.items()}
+    return properties
 
 
 def authorization(mode: str, nodes: Sequence[str]) -> Properties:
@@ -217,9 +220,9 @@ def own_users(*, with_spark: bool) -> list[User]:
     ]
 
 
-def grant(given: Mapping[str, Any]) -> Grant:
+def grant(entry: Mapping[str, Any]) -> Grant:
     """Return a grant as the inventory gives it, without the keys that are not set."""
-    return {key: one for key, one in given.items() if one is not None}
+    return {key: value for key, value in entry.items() if value is not None}
 
 
 def _grant(kind: str, name: str, *operations: str) -> Grant:

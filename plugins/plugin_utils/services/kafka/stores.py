@@ -23,18 +23,20 @@ _PASSWORD, _NAMES = "ssl.key.password", "ssl.endpoint.identification.algorithm"
 class Store:
     """A PEM file, or, with an empty path, a key and certificates in properties.
 
-    `password` is that of its key, empty for none, None where it is not known. `truststore` and
-    `authorities`, a file and a text, are the CAs of the nodes that have to trust this certificate;
-    both are empty where these are not known, or no node has to. With `mutual` nodes also show it as
-    clients.
+    The nodes that have to trust this certificate do so by the CAs of `truststore` or `authorities`;
+    both are empty where these are not known, or no node has to.
     """
 
     path: str
     is_keystore: bool = False
     password: str | None = field(default=None, repr=False)
+    """The password of its key, empty for none, None where it is not known."""
     truststore: str = ""
+    """The file with these CAs."""
     authorities: str = ""
+    """The text of these CAs."""
     mutual: bool = False
+    """Whether nodes also show it as clients."""
 
 
 def of_host(node: KafkaNode) -> list[Store]:
@@ -42,25 +44,25 @@ def of_host(node: KafkaNode) -> list[Store]:
     written = node.certificate_files()
     named = {path: is_key for path, is_key in pem_stores(node.config).items() if is_known(path)}
     keys = [
-        key_store(node, one)
-        for one, config in encrypted(node)
+        key_store(node, listener)
+        for listener, config in encrypted(node)
         if is_pem(config, "keystore") and is_known(config.get("ssl.keystore.location"))
     ]
-    others = [
+    remaining = [
         Store(path, is_key)
         for path, is_key in named.items()
-        if path not in {one.path for one in keys}
+        if path not in {store.path for store in keys}
     ]
-    return [one for one in dict.fromkeys((*keys, *others)) if one.path not in written]
+    return [store for store in dict.fromkeys((*keys, *remaining)) if store.path not in written]
 
 
 def encrypted(node: KafkaNode) -> Iterator[tuple[Listener, Mapping[str, Any]]]:
     """Yield each listener with stores, and its properties."""
-    for one in node.listeners.all:
-        config = node.properties.at(one)
+    for listener in node.listeners.all:
+        config = node.properties.at(listener)
         # A custom engine factory reads what it wants.
-        if one.encrypted and not config.get("ssl.engine.factory.class"):
-            yield one, config
+        if listener.encrypted and not config.get("ssl.engine.factory.class"):
+            yield listener, config
 
 
 def key_store(node: KafkaNode, listener: Listener) -> Store:

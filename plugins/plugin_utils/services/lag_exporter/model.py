@@ -46,11 +46,11 @@ class LagExporter(PythonProgram):
     @property
     def client(self) -> dict[str, Any]:
         """Its client properties."""
-        broker, others = self.broker, {}
+        broker, defaults = self.broker, {}
         if broker:
             servers = ",".join(broker.clients.user_bootstrap)
-            others = {**broker.clients.config, "bootstrap.servers": servers}
-        return {**(self.login or others), **by_name(self.settings[CLIENT])}
+            defaults = {**broker.clients.config, "bootstrap.servers": servers}
+        return {**(self.login or defaults), **by_name(self.settings[CLIENT])}
 
     @property
     def missing_secrets(self) -> list[str]:
@@ -69,14 +69,14 @@ class LagExporter(PythonProgram):
         }
 
     def _settings_text(self) -> str:
-        given = {
+        settings = {
             **{"client": self.properties_file, "library": self.distribution.home},
             **{"address": ADDRESS, "port": self.settings[f"{PRODUCT}_port"]},
             **{"groups": self.settings[INCLUDED], "excluded": self.settings[EXCLUDED]},
             "interval": self.settings[f"{PRODUCT}_interval"],
             "max_groups": self.settings[f"{PRODUCT}_max_groups"],
         }
-        return json.dumps(given, indent=2) + "\n"
+        return json.dumps(settings, indent=2) + "\n"
 
 
 def kafka_users(resolution: Resolution) -> list[User]:

@@ -27,5 +27,5 @@ def _lag_exporter_pattern(exporter: LagExporter) -> Findings:
         try:
             re.compile(exporter.settings[variable])
         except re.error as error:
-            what = f"{exporter.settings[variable]!r} is not a regular expression: {error}."
-            yield Finding(what, f"Correct {variable}, for example to 'orders-.*'.", variable)
+            problem = f"{exporter.settings[variable]!r} is not a regular expression: {error}."
+            yield Finding(problem, f"Correct {variable}, for example to 'orders-.*'.", variable)

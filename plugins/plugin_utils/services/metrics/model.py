@@ -55,9 +55,10 @@ class Module:
 
 @dataclass(frozen=True)
 class Metrics(Packaged):
-    """The exporters of a host; `parts` is what else it has, by product, `directory` of secrets."""
+    """The exporters of a host."""
 
     parts: Mapping[str, Part] = field(default_factory=dict)
+    """What else the host has, by product."""
     product = PRODUCT
     title = "Metrics exporters"
     address_variable = "metrics_host"
@@ -71,8 +72,8 @@ class Metrics(Packaged):
     def ports(self) -> dict[str, int]:
         """Variable -> port."""
         agents = [name for product, name in java_agent.PORTS.items() if product in self.parts]
-        own = ("metrics_port", "metrics_node_port", "metrics_host_port", *agents)
-        return {name: self.settings[name] for name in own}
+        variables = ("metrics_port", "metrics_node_port", "metrics_host_port", *agents)
+        return {name: self.settings[name] for name in variables}
 
     def callers(self, port: str) -> tuple[str, ...]:
         """Return who connects: Prometheus, on a host of the inventory, to the proxy alone."""
@@ -109,31 +110,31 @@ class Metrics(Packaged):
     @property
     def modules(self) -> dict[str, Module]:
         """Name -> module, the names that Prometheus has for jobs, too."""
-        own = self.settings["metrics_host_port"]
-        found = {NODE: Module(self.settings["metrics_node_port"]), HOST: Module(own)}
+        host_port = self.settings["metrics_host_port"]
+        modules = {NODE: Module(self.settings["metrics_node_port"]), HOST: Module(host_port)}
         for product, variable in java_agent.PORTS.items():
             if product in self.parts:
-                found[product] = Module(self.settings[variable])
+                modules[product] = Module(self.settings[variable])
         if isinstance(self.parts.get("schema_registry"), Registry):
-            found["registry"] = Module(self.settings["schema_registry_management_port"])
-        found |= {name: Module(own, f"/{name}") for name in self._spark_sources}
+            modules["registry"] = Module(self.settings["schema_registry_management_port"])
+        modules |= {name: Module(host_port, f"/{name}") for name in self._spark_sources}
         if self._driver_ports:
-            found[STREAMS] = Module(own, f"/{STREAMS}")
+            modules[STREAMS] = Module(host_port, f"/{STREAMS}")
         for product, (name, variable) in _EXPORTERS.items():
             if product in self.parts:
-                found[name] = Module(self.parts[product].ports[variable])
-        return found
+                modules[name] = Module(self.parts[product].ports[variable])
+        return modules
 
     @property
     def _spark(self) -> SparkHost | None:
-        found = self.parts.get("spark")
-        return found if isinstance(found, SparkHost) else None
+        spark = self.parts.get("spark")
+        return spark if isinstance(spark, SparkHost) else None
 
     @property
     def _hdfs(self) -> HdfsHost | None:
         """HDFS, if this host has its NameNode."""
-        found = self.parts.get("hdfs")
-        return found if isinstance(found, HdfsHost) and NAMENODE in found.roles else None
+        hdfs = self.parts.get("hdfs")
+        return hdfs if isinstance(hdfs, HdfsHost) and NAMENODE in hdfs.roles else None
 
     @property
     def _streams(self) -> dict[str, Any]:
@@ -166,20 +167,20 @@ class Metrics(Packaged):
     @property
     def _certificate_paths(self) -> dict[str, str]:
         """Name -> file, of every certificate of the host whose end matters."""
-        found = {one.name: one.path for one in self.certificates}
+        paths = {certificate.name: certificate.path for certificate in self.certificates}
         for part in self.parts.values():
             if isinstance(part, Certified):
-                found |= {one.name: one.path for one in part.certificates}
+                paths |= {certificate.name: certificate.path for certificate in part.certificates}
             if part.identity:
-                found[part.identity.certificate.name] = part.identity.certificate.path
+                paths[part.identity.certificate.name] = part.identity.certificate.path
         node = self.parts.get("kafka")
         if isinstance(node, KafkaNode):
-            known = {*found.values()}
-            stores = [path for path in pem_stores(node.config) if path not in known]
-            found |= {path: path for path in stores if path != AUTHORITY}
+            recorded = {*paths.values()}
+            stores = [path for path in pem_stores(node.config) if path not in recorded]
+            paths |= {path: path for path in stores if path != AUTHORITY}
             if node.certificates:
-                found["ca"] = AUTHORITY
-        return found
+                paths["ca"] = AUTHORITY
+        return paths
 
     def own_files(self) -> dict[str, Entry]:
         """Return its files."""
@@ -211,13 +212,15 @@ class Metrics(Packaged):
         agent = self.distribution
         if agent is None:
             return {}
-        products = [one for one in java_agent.PORTS if one in self.parts]
+        products = [product for product in java_agent.PORTS if product in self.parts]
         return {
             agent.link: files.link(agent.home),
             # The agent reads a changed file by itself.
             **{
-                java_agent.rules(one): files.text(files.read(f"roles/{PRODUCT}/files/{one}.yml"))
-                for one in products
+                java_agent.rules(product): files.text(
+                    files.read(f"roles/{PRODUCT}/files/{product}.yml")
+                )
+                for product in products
             },
         }
 
@@ -227,12 +230,12 @@ class Metrics(Packaged):
                 "method": "http",
                 "timeout": "10s",
                 "http": {
-                    **{"address": "127.0.0.1", "port": one.port, "path": one.path},
+                    **{"address": "127.0.0.1", "port": module.port, "path": module.path},
                     # The answer is passed on as it is: Prometheus itself reads it.
                     "verify": False,
                 },
             }
-            for name, one in self.modules.items()
+            for name, module in self.modules.items()
         }
         return files.yaml_text({"modules": modules})
 
@@ -242,7 +245,7 @@ class Metrics(Packaged):
 
     def _settings_text(self) -> str:
         spark, hdfs = self._spark, self._hdfs
-        found = {
+        settings = {
             "port": self.settings["metrics_host_port"],
             "certificates": self._certificate_paths,
             "streams": self._streams,
@@ -254,7 +257,7 @@ class Metrics(Packaged):
             "user": spark.user if spark else "",
             "token": self._ui_token,
         }
-        return json.dumps(found, indent=2) + "\n"
+        return json.dumps(settings, indent=2) + "\n"
 
     def _proxy_unit(self) -> dict[str, Entry]:
         port = self.settings["metrics_port"]
@@ -270,7 +273,10 @@ class Metrics(Packaged):
     def _node_unit(self) -> dict[str, Entry]:
         listen = f"--web.listen-address=127.0.0.1:{self.settings['metrics_node_port']}"
         words = [self.binary("node_exporter"), listen, "--web.disable-exporter-metrics"]
-        words += ["--collector.disable-defaults", *(f"--collector.{one}" for one in _COLLECTORS)]
+        words += [
+            "--collector.disable-defaults",
+            *(f"--collector.{collector}" for collector in _COLLECTORS),
+        ]
         return self.unit(
             NODE_UNIT,
             "Metrics of the operating system",

@@ -15,8 +15,8 @@ from ..model import EXACTLY_ONCE, Worker, internal_topics
 def _connect_without_kafka(cluster: Cluster) -> Findings:
     """Workers keep connectors, offsets and states in topics of the inventory's brokers."""
     if cluster.connect and not cluster.brokers:
-        what = f"There are workers of Kafka Connect ({listing(cluster.connect)}) and no brokers."
-        yield Finding(what, f"Add the group kafka_brokers, or delete the group {GROUP}.")
+        problem = f"There are workers of Kafka Connect ({listing(cluster.connect)}) and no brokers."
+        yield Finding(problem, f"Add the group kafka_brokers, or delete the group {GROUP}.")
 
 
 @rule("connect-groups-differ", where="connect_group")
@@ -24,9 +24,9 @@ def _connect_groups_differ(cluster: Cluster) -> Findings:
     """Each name makes a group of its own, with connectors of its own; the rest of the inventory has
     one.
     """
-    values = {name: one.group for name, one in cluster.connect.items()}
-    if found := differing(cluster, "connect_group", values):
-        yield Finding(f"connect_group is {found}.", "Set it once, for the whole group.")
+    values = {name: worker.group for name, worker in cluster.connect.items()}
+    if differences := differing(cluster, "connect_group", values):
+        yield Finding(f"connect_group is {differences}.", "Set it once, for the whole group.")
 
 
 @rule("connect-name-taken", where="kafka_users")
@@ -39,25 +39,25 @@ def _connect_name_taken(cluster: Cluster) -> Findings:
 
 
 @rule("connect-replication", each=properties("connect"))
-def _connect_replication(worker: Worker, one: Property) -> Findings:
+def _connect_replication(worker: Worker, setting: Property) -> Findings:
     """No broker can have a second copy of a partition: the workers would not start."""
     keys = [f"{kind}.storage.replication.factor" for kind in internal_topics(worker.group)]
     most = len(worker.broker.brokers) if worker.broker else 0
-    copies = integer(one.value)
+    copies = integer(setting.value)
     is_legal = copies is None or copies == -1 or 1 <= copies <= most
-    if one.key in keys and most and not is_legal:
-        what = f"{one.key} is {one.value}, with {most} broker{'s' if most > 1 else ''}."
-        yield Finding(what, f"Set {one.key}: {min(3, most)}, or delete it.", one.where)
+    if setting.key in keys and most and not is_legal:
+        problem = f"{setting.key} is {setting.value}, with {most} broker{'s' if most > 1 else ''}."
+        yield Finding(problem, f"Set {setting.key}: {min(3, most)}, or delete it.", setting.where)
 
 
 @rule("connect-repeats", each=properties("connect", key=EXACTLY_ONCE), severity="warning")
-def _connect_repeats(_: Worker, one: Property) -> Findings:
+def _connect_repeats(_: Worker, setting: Property) -> Findings:
     """A source connector whose worker fails writes records again that it has written before, and a
     worker that was cut off goes on writing beside its successor.
     """
-    if str(one.value).lower() != "enabled":
-        what = f"{EXACTLY_ONCE} is {one.value}."
-        yield Finding(what, f"Delete {one.where}.", one.where)
+    if str(setting.value).lower() != "enabled":
+        problem = f"{EXACTLY_ONCE} is {setting.value}."
+        yield Finding(problem, f"Delete {setting.where}.", setting.where)
 
 
 @host_rule("connect-without-openssl", where="connect_security")

@@ -38,21 +38,21 @@ def _inline_key(node: KafkaNode) -> Findings:
         if misplaced := _misplaced(config):
             yield Finding(*misplaced, _place(node, listener))
         elif stores.is_known(key) and stores.is_known(chain):
-            wanted = str(key), str(chain), stores.key_store(node, listener)
-            shown.setdefault(wanted, []).append((listener, config))
+            material = str(key), str(chain), stores.key_store(node, listener)
+            shown.setdefault(material, []).append((listener, config))
     for (key, chain, store), listeners in shown.items():
-        found = key_stores.inline_store(
+        result = key_stores.inline_store(
             key, chain, store.password, store.authorities, mutual=store.mutual
         )
-        one = Certificate(_CHAIN, **found)
-        for finding in (*_faults(one), *_name_missing(node, one, listeners)):
+        certificate = Certificate(_CHAIN, **result)
+        for finding in (*_faults(certificate), *_name_missing(node, certificate, listeners)):
             yield replace(finding, where=_place(node, listeners[0][0]))
 
 
 def _place(node: KafkaNode, listener: Listener) -> str:
     """Name the property that gives a listener its key."""
-    own = f"listener.name.{listener.name.lower()}."
-    return place(node, f"{own}{_KEY}", f"{own}{_CHAIN}", _KEY, _CHAIN)
+    prefix = f"listener.name.{listener.name.lower()}."
+    return place(node, f"{prefix}{_KEY}", f"{prefix}{_CHAIN}", _KEY, _CHAIN)
 
 
 def _misplaced(config: Mapping[str, Any]) -> tuple[str, str] | None:
@@ -74,77 +74,83 @@ def _misplaced(config: Mapping[str, Any]) -> tuple[str, str] | None:
 
 def _certificates(host: InspectedHost) -> Checked:
     """Yield each store that was found on a host."""
-    return ((host, one) for one in host.found.certificates)
+    return ((host, certificate) for certificate in host.found.certificates)
 
 
-def _located(host: InspectedHost, one: Certificate, found: Findings) -> Findings:
+def _located(host: InspectedHost, certificate: Certificate, findings: Findings) -> Findings:
     """Yield findings about a store at the property that names it."""
     node = host.kafka
-    keys = [key for key, value in node.config.items() if value == one.path] if node else []
-    for finding in found:
+    keys = [key for key, value in node.config.items() if value == certificate.path] if node else []
+    for finding in findings:
         yield replace(finding, where=place(node, *keys)) if node and keys else finding
 
 
 @host_rule("store-unusable", each=_certificates, where="kafka_config")
-def _store_unusable(host: InspectedHost, one: Certificate) -> Findings:
+def _store_unusable(host: InspectedHost, certificate: Certificate) -> Findings:
     """The broker would not start, or nodes and clients would refuse it."""
-    return _located(host, one, _unusable(one))
+    return _located(host, certificate, _unusable(certificate))
 
 
-def _unusable(one: Certificate) -> Findings:
-    if not one.exists:
-        yield Finding(f"{one.path} does not exist.", "Put it there, or correct the path.")
-    elif not one.readable:
-        what = f"Kafka's user cannot read {one.path}."
-        yield Finding(what, "Give its group read permission.")
+def _unusable(certificate: Certificate) -> Findings:
+    if not certificate.exists:
+        yield Finding(f"{certificate.path} does not exist.", "Put it there, or correct the path.")
+    elif not certificate.readable:
+        problem = f"Kafka's user cannot read {certificate.path}."
+        yield Finding(problem, "Give its group read permission.")
     else:
-        yield from _faults(one)
+        yield from _faults(certificate)
 
 
-def _faults(one: Certificate) -> Findings:
+def _faults(certificate: Certificate) -> Findings:
     """Yield what is wrong with a store that Kafka can read."""
-    if one.wrong:
-        yield Finding(f"{one.path} cannot be used: {one.wrong}.", _PUT)
-    if one.days_to_begin > 0:
-        what = f"{one.path} becomes valid only in {one.days_to_begin * 24:.0f} hours."
-        yield Finding(what, "Wait, or correct the clock of the host or of the CA.")
-    ends = {one.path: one.days_left}
-    if one.chain_is_needed:
-        ends[f"{_SIGNER} {one.path}"] = one.chain_days_left
-    for what, days in ends.items():
+    if certificate.wrong:
+        yield Finding(f"{certificate.path} cannot be used: {certificate.wrong}.", _PUT)
+    if certificate.days_to_begin > 0:
+        description = (
+            f"{certificate.path} becomes valid only in {certificate.days_to_begin * 24:.0f} hours."
+        )
+        yield Finding(description, "Wait, or correct the clock of the host or of the CA.")
+    ends = {certificate.path: certificate.days_left}
+    if certificate.chain_is_needed:
+        ends[f"{_SIGNER} {certificate.path}"] = certificate.chain_days_left
+    for description, days in ends.items():
         if days is not None and days < 0:
-            yield Finding(f"{what} expired {-days:.0f} days ago.", _RENEW)
+            yield Finding(f"{description} expired {-days:.0f} days ago.", _RENEW)
         elif days is not None and days < LEAST_DAYS:
-            yield Finding(f"{what} expires in {days * 24:.0f} hours.", _RENEW)
-    if one.refused:
-        yield Finding(f"{one.path}: {one.refused}.", _SIGNED)
+            yield Finding(f"{description} expires in {days * 24:.0f} hours.", _RENEW)
+    if certificate.refused:
+        yield Finding(f"{certificate.path}: {certificate.refused}.", _SIGNED)
 
 
 @host_rule("certificate-name", each=_certificates, where="kafka_config")
-def _certificate_name(host: InspectedHost, one: Certificate) -> Findings:
+def _certificate_name(host: InspectedHost, certificate: Certificate) -> Findings:
     """Nodes compare the name by which they connect with those of the certificate, and so does
     Millrace on each host.
     """
     if node := host.kafka:
-        yield from _located(host, one, _name_missing(node, one, _listeners_with(node, one.path)))
+        yield from _located(
+            host,
+            certificate,
+            _name_missing(node, certificate, _listeners_with(node, certificate.path)),
+        )
 
 
 def _listeners_with(node: KafkaNode, path: str) -> list[tuple[Listener, Mapping[str, Any]]]:
     """Return the listeners whose key store is at a path."""
-    return [x for x in stores.encrypted(node) if x[1].get("ssl.keystore.location") == path]
+    return [pair for pair in stores.encrypted(node) if pair[1].get("ssl.keystore.location") == path]
 
 
 def _name_missing(
-    node: KafkaNode, one: Certificate, shown: Iterable[tuple[Listener, Mapping[str, Any]]]
+    node: KafkaNode, certificate: Certificate, shown: Iterable[tuple[Listener, Mapping[str, Any]]]
 ) -> Findings:
     """Yield that a certificate lacks the node's name, where those who connect would miss it."""
     checked = [listener.name for listener, config in shown if _is_compared(node, listener, config)]
-    if checked and one.names is not None and not is_for(one.names, node.address):
+    if checked and certificate.names is not None and not is_for(certificate.names, node.address):
         fix = (
             f"Renew it with {node.address} among its SANs, or set kafka_advertised_host to a name "
         )
         fix += "that it has."
-        yield Finding(f"{_names(one, node)}, the address of {listing(checked)}.", fix)
+        yield Finding(f"{_names(certificate, node)}, the address of {listing(checked)}.", fix)
 
 
 def _is_compared(node: KafkaNode, listener: Listener, config: Mapping[str, Any]) -> bool:
@@ -153,32 +159,35 @@ def _is_compared(node: KafkaNode, listener: Listener, config: Mapping[str, Any])
     return by_nodes or (by_host and stores.checks_names(node.clients.config))
 
 
-def _names(one: Certificate, node: KafkaNode) -> str:
-    return f"{one.path} is for {listing(one.names or ()) or 'no name'}, not for {node.address}"
+def _names(certificate: Certificate, node: KafkaNode) -> str:
+    return (
+        f"{certificate.path} is for {listing(certificate.names or ()) or 'no name'}, "
+        f"not for {node.address}"
+    )
 
 
 @host_rule("certificate-expiring", each=_certificates, where="kafka_config", severity="warning")
-def _certificate_expiring(host: InspectedHost, one: Certificate) -> Findings:
+def _certificate_expiring(host: InspectedHost, certificate: Certificate) -> Findings:
     """Clients check expiry and names, and it takes time to get a certificate."""
-    yield from _located(host, one, _expiring(one))
-    yield from _located(host, one, _name_missing_for_clients(host.kafka, one))
+    yield from _located(host, certificate, _expiring(certificate))
+    yield from _located(host, certificate, _name_missing_for_clients(host.kafka, certificate))
 
 
-def _expiring(one: Certificate) -> Findings:
-    days = one.days_left
+def _expiring(certificate: Certificate) -> Findings:
+    days = certificate.days_left
     if days is not None and LEAST_DAYS <= days < DAYS_TO_RENEW:
-        yield Finding(f"{one.path} expires in {days:.0f} days.", "Renew it in time.")
-    days = one.chain_days_left
-    refused = days is not None and days < LEAST_DAYS and one.chain_is_needed
+        yield Finding(f"{certificate.path} expires in {days:.0f} days.", "Renew it in time.")
+    days = certificate.chain_days_left
+    refused = days is not None and days < LEAST_DAYS and certificate.chain_is_needed
     if days is not None and days < DAYS_TO_RENEW and not refused:
         when = f"expired {-days:.0f} days ago" if days < 0 else f"expires in {days:.0f} days"
-        yield Finding(f"{_SIGNER} {one.path} {when}.", "Renew it in time.")
+        yield Finding(f"{_SIGNER} {certificate.path} {when}.", "Renew it in time.")
 
 
-def _name_missing_for_clients(node: KafkaNode | None, one: Certificate) -> Findings:
-    shown = _listeners_with(node, one.path) if node else []
-    if not node or not shown or any(_is_compared(node, *x) for x in shown):
+def _name_missing_for_clients(node: KafkaNode | None, certificate: Certificate) -> Findings:
+    shown = _listeners_with(node, certificate.path) if node else []
+    if not node or not shown or any(_is_compared(node, *pair) for pair in shown):
         return
-    if one.names is not None and not is_for(one.names, node.address):
+    if certificate.names is not None and not is_for(certificate.names, node.address):
         fix = "Renew it with that name among its SANs, unless no client compares it."
-        yield Finding(f"{_names(one, node)}.", fix)
+        yield Finding(f"{_names(certificate, node)}.", fix)

@@ -58,12 +58,12 @@ def _above(
     if low is None or high is None or times * low + strict <= high + slack:
         return
     factor = f"{times} x " if times > 1 else ""
-    what = f"{factor}{small} {low} {'>=' if strict else '>'} {large} {high}."
+    problem = f"{factor}{small} {low} {'>=' if strict else '>'} {large} {high}."
     most, least = (high - strict) // times, times * low + strict
     fix = f"Set {small}: {most} or less, or {large}: {least} or more."
     if most < 0:
         fix = f"Set {large}: {least} or more."
-    yield Finding(what, fix, place(node, small, large))
+    yield Finding(problem, fix, place(node, small, large))
 
 
 @rule("heartbeat-interval", each=nodes)
@@ -91,9 +91,9 @@ def _cleaner_buffer(node: KafkaNode) -> Findings:
     size, count = node.properties.number(buffer), node.properties.number(threads)
     if size is None or count is None or count < 0 or (count and size // count > _MIB):
         return
-    what = f"{buffer} {size} for {threads} {count}: more than 1 MiB per thread is needed."
+    problem = f"{buffer} {size} for {threads} {count}: more than 1 MiB per thread is needed."
     fix = f"{buffer}: {count * (_MIB + 1)} or more." if count else f"{threads}: 1 or more."
-    yield Finding(what, f"Set {fix}", place(node, threads, buffer))
+    yield Finding(problem, f"Set {fix}", place(node, threads, buffer))
 
 
 @rule("request-queue", each=nodes)
@@ -184,9 +184,9 @@ def _retention_below_roll(node: KafkaNode) -> Findings:
     key, retention = _milliseconds(node, "log.retention")
     roll_key, roll = _milliseconds(node, "log.roll")
     if 0 < retention < roll and any(map(node.properties.layer_of, (key, roll_key))):
-        what = f"{key} is {retention} ms < {roll_key} of {roll} ms."
+        problem = f"{key} is {retention} ms < {roll_key} of {roll} ms."
         fix = f"Set log.roll.ms: {max(1, retention // 4)} for example."
-        yield Finding(what, fix, place(node, key, roll_key))
+        yield Finding(problem, fix, place(node, key, roll_key))
 
 
 @rule("retention-below-segment", each=nodes, severity="warning")
@@ -195,20 +195,22 @@ def _retention_below_segment(node: KafkaNode) -> Findings:
     retention, segment = "log.retention.bytes", "log.segment.bytes"
     limit, size = node.properties.number(retention), node.properties.number(segment)
     if limit is not None and size is not None and 0 <= limit < size:
-        what = f"{retention} {limit} < {segment} {size}."
+        problem = f"{retention} {limit} < {segment} {size}."
         fix = f"Set {segment}: {max(_MIB, limit // 4)} for example."
-        yield Finding(what, fix, place(node, retention, segment))
+        yield Finding(problem, fix, place(node, retention, segment))
 
 
 @rule("setting-duplicate", each=nodes, severity="warning")
 def _setting_duplicate(node: KafkaNode) -> Findings:
     """Kafka takes the smallest unit and ignores the others silently."""
     for setting in ("log.retention", "log.roll", "log.roll.jitter"):
-        given = [key for unit in _UNITS if (key := f"{setting}.{unit}") in node.config]
-        ignored = [key for key in given[1:] if node.properties.layer_of(key)]
+        configured = [key for unit in _UNITS if (key := f"{setting}.{unit}") in node.config]
+        ignored = [key for key in configured[1:] if node.properties.layer_of(key)]
         if ignored:
-            what = f"{given[0]} is set, so {listing(ignored)} is ignored."
-            yield Finding(what, f"Delete {listing(ignored)}, or {given[0]}.", place(node, *ignored))
+            problem = f"{configured[0]} is set, so {listing(ignored)} is ignored."
+            yield Finding(
+                problem, f"Delete {listing(ignored)}, or {configured[0]}.", place(node, *ignored)
+            )
 
 
 @rule("compaction-lags", each=nodes)
@@ -246,10 +248,10 @@ def _quorum_fetch_timeout(node: KafkaNode) -> Findings:
 @rule("required-property", each=brokers)
 def _required_property(node: KafkaNode) -> Findings:
     """Kafka does not start with one of them without the other."""
-    for key, other in _REQUIRED:
-        if is_true(node.config.get(key)) and not node.config.get(other):
-            fix = f"Set {other}, or delete {key}."
-            yield Finding(f"{key} is true, and {other} is not set.", fix, place(node, key))
+    for key, required in _REQUIRED:
+        if is_true(node.config.get(key)) and not node.config.get(required):
+            fix = f"Set {required}, or delete {key}."
+            yield Finding(f"{key} is true, and {required} is not set.", fix, place(node, key))
 
 
 @rule("zookeeper-migration", each=nodes)
@@ -289,12 +291,12 @@ def _client_timeouts(node: KafkaNode) -> Findings:
     (INVALID_TRANSACTION_TIMEOUT). A producer retries for 120 s; if its id expires before that, a
     record is written twice or refused.
     """
-    for key, asked, most in _CLIENT_DEFAULTS:
+    for key, default, most in _CLIENT_DEFAULTS:
         limit = node.properties.number(key)
-        if limit is not None and (limit < asked if most else limit > asked):
-            bound = f"{asked} or {'more' if most else 'less'}"
-            what = f"{key} is {limit}, and clients ask for {asked} by default."
-            yield Finding(what, f"Set {key}: {bound}, or delete it.", place(node, key))
+        if limit is not None and (limit < default if most else limit > default):
+            bound = f"{default} or {'more' if most else 'less'}"
+            problem = f"{key} is {limit}, and clients ask for {default} by default."
+            yield Finding(problem, f"Set {key}: {bound}, or delete it.", place(node, key))
 
 
 @rule("kafka-config-differs", where="kafka_config")
@@ -312,8 +314,8 @@ def _kafka_config_differs(cluster: Cluster) -> Findings:
             lost = [key for key in common if key not in keys]
             if lost:
                 fix = f"Set what only {name} has in kafka_host_config, or repeat the rest."
-                what = f"{name} has no {listing(lost)}, which most others have."
-                yield Finding(what, fix, hosts=(name,))
+                problem = f"{name} has no {listing(lost)}, which most others have."
+                yield Finding(problem, fix, hosts=(name,))
 
 
 @rule("topic-defaults-differ")
@@ -324,11 +326,11 @@ def _topic_defaults_differ(cluster: Cluster) -> Findings:
     for key in _TOPIC_DEFAULTS:
         written = {name: _as_read(node, key) for name, node in brokers(cluster)}
         set_by = [name for name, node in brokers(cluster) if node.properties.layer_of(key)]
-        parts = differing(cluster, "kafka_host_config", written) if set_by else ""
-        if parts and "${" not in parts:
+        differences = differing(cluster, "kafka_host_config", written) if set_by else ""
+        if differences and "${" not in differences:
             fix = f"Set {key} once, in kafka_config of all brokers."
             where = place(cluster.kafka[set_by[0]], key)
-            yield Finding(f"{key} is {parts}.", fix, where, tuple(written))
+            yield Finding(f"{key} is {differences}.", fix, where, tuple(written))
 
 
 def _as_read(node: KafkaNode, key: str) -> str:

@@ -37,26 +37,26 @@ _WORDS = {True: "yes, on or true", False: "no, off or false"}
 
 def _kafka_properties(cluster: Cluster) -> Iterator[tuple[str, KafkaNode, Property]]:
     """Yield the properties of nodes whose version, which decides about keys, is known."""
-    for host, _, one in properties("kafka")(cluster):
+    for host, _, setting in properties("kafka")(cluster):
         if not falls_back_to_default(cluster, host, "kafka_version"):
-            yield host, cluster.kafka[host], one
+            yield host, cluster.kafka[host], setting
 
 
 def _properties_of_known_keys(cluster: Cluster) -> Iterator[tuple[str, Service, Property]]:
     """Yield the properties of services whose version is one whose keys are recorded."""
-    for host, service, one in properties(*JAVA_PRODUCTS)(cluster):
+    for host, service, setting in properties(*JAVA_PRODUCTS)(cluster):
         unknown = falls_back_to_default(cluster, host, f"{service.product}_version")
         if service.table and not unknown:
-            yield host, service, one
+            yield host, service, setting
 
 
 def _kind(service: Service, key: str) -> str:
     return service.table.get(key_table.table_key(key), {}).get("type") or ""
 
 
-def _misread(service: Service, one: Property) -> bool:
+def _misread(service: Service, setting: Property) -> bool:
     """Return whether YAML read a text as a boolean."""
-    return isinstance(one.value, bool) and _kind(service, one.key) in _TEXTS
+    return isinstance(setting.value, bool) and _kind(service, setting.key) in _TEXTS
 
 
 def _release(service: Service) -> str:
@@ -64,62 +64,69 @@ def _release(service: Service) -> str:
 
 
 @rule("owned-key", each=properties(*JAVA_PRODUCTS, owned=True))
-def _owned_key(service: Service, one: Property) -> Findings:
+def _owned_key(service: Service, setting: Property) -> Findings:
     """Millrace derives the value on every host; a second one could contradict it."""
-    owner = service.owned[one.key]
+    owner = service.owned[setting.key]
     instead = f"it follows from {owner}" if " " in owner else f"set {owner} instead"
     if owner.startswith("nothing, "):
         instead = f"it stays as it is, since {owner.removeprefix('nothing, ')}"
-    yield Finding(f"{one.key} is written only by Millrace.", f"Remove it; {instead}.", one.where)
+    yield Finding(
+        f"{setting.key} is written only by Millrace.", f"Remove it; {instead}.", setting.where
+    )
 
 
 @rule("unknown-key", each=_properties_of_known_keys)
-def _unknown_key(service: Service, one: Property) -> Findings:
+def _unknown_key(service: Service, setting: Property) -> Findings:
     """A key that nothing reads is ignored silently."""
-    removal = versions.removed(one.key, service.version)
-    if service.knows(one.key) and not removal:
+    removal = versions.removed(setting.key, service.version)
+    if service.knows(setting.key) and not removal:
         return
-    near = service.nearest_key(one.key)
-    what = f"{_release(service)} has no key {one.key}."
+    near = service.nearest_key(setting.key)
+    problem = f"{_release(service)} has no key {setting.key}."
     fix = f"Did you mean {near}? Otherwise delete it." if near else "Delete it."
     if removal:
-        what = f"{one.key} was removed in Kafka {removal.since}; the version is {service.version}."
+        problem = (
+            f"{setting.key} was removed in Kafka {removal.since}; the version is {service.version}."
+        )
         fix = f"Set {removal.instead} instead." if removal.instead else "Delete it."
-    yield Finding(what, fix, one.where)
+    yield Finding(problem, fix, setting.where)
 
 
 @rule("deprecated-key", each=_kafka_properties, severity="warning")
-def _deprecated_key(node: KafkaNode, one: Property) -> Findings:
+def _deprecated_key(node: KafkaNode, setting: Property) -> Findings:
     """The next upgrade would refuse it."""
-    found = versions.deprecated(one.key, node.version)
-    if found:
-        what = f"{one.key} is deprecated since Kafka {found.since}: {found.why}."
-        fix = f"Set {found.instead} instead." if found.instead else "Delete it."
-        yield Finding(what, fix, one.where)
+    deprecation = versions.deprecated(setting.key, node.version)
+    if deprecation:
+        problem = f"{setting.key} is deprecated since Kafka {deprecation.since}: {deprecation.why}."
+        fix = f"Set {deprecation.instead} instead." if deprecation.instead else "Delete it."
+        yield Finding(problem, fix, setting.where)
 
 
 @rule("key-boolean", each=_properties_of_known_keys)
-def _key_boolean(service: Service, one: Property) -> Findings:
+def _key_boolean(service: Service, setting: Property) -> Findings:
     """YAML reads these words as true and false, and the service would get those values."""
-    if _misread(service, one):
-        words = _WORDS[one.value]
-        what = f"YAML reads {one.key} as {one.value} (boolean), as it does {words} without quotes."
-        wanted = key_table.expected_value(one.key, one.value, service.table)
-        yield Finding(what, f"Set {one.key} to {wanted}.", one.where)
+    if _misread(service, setting):
+        words = _WORDS[setting.value]
+        problem = (
+            f"YAML reads {setting.key} as {setting.value} (boolean), "
+            f"as it does {words} without quotes."
+        )
+        expected = key_table.expected_value(setting.key, setting.value, service.table)
+        yield Finding(problem, f"Set {setting.key} to {expected}.", setting.where)
 
 
 @rule("key-value", each=_properties_of_known_keys)
-def _key_value(service: Service, one: Property) -> Findings:
+def _key_value(service: Service, setting: Property) -> Findings:
     """Kafka and the schema registry would refuse to start with it, Spark to run an application, and
     HDFS would use its default.
     """
-    wanted = key_table.expected_value(one.key, one.value, service.table)
-    if wanted and not _misread(service, one):
-        kind = yaml_type(one.value)
-        secret = one.hidden or kind == "mapping" or _may_be_secret(service, one.key)
-        shown = f"This {kind}" if secret else f"{one.value!r} ({kind})"
-        what = f"{shown} is not a valid value of {one.key}."
-        yield Finding(what, f"Set {one.key} to {wanted}.", one.where)
+    expected = key_table.expected_value(setting.key, setting.value, service.table)
+    if expected and not _misread(service, setting):
+        kind = yaml_type(setting.value)
+        secret = setting.hidden or kind == "mapping" or _may_be_secret(service, setting.key)
+        shown = f"This {kind}" if secret else f"{setting.value!r} ({kind})"
+        problem = f"{shown} is not a valid value of {setting.key}."
+        yield Finding(problem, f"Set {setting.key} to {expected}.", setting.where)
 
 
 def _may_be_secret(service: Service, key: str) -> bool:
@@ -128,71 +135,75 @@ def _may_be_secret(service: Service, key: str) -> bool:
 
 def _strict_lists(cluster: Cluster) -> Iterator[tuple[str, Property, list[str]]]:
     """Yield lists and their entries, of versions that check each entry (KIP-1161)."""
-    for host, node, one in _kafka_properties(cluster):
+    for host, node, setting in _kafka_properties(cluster):
         strict = versions.release_numbers(node.version) >= _STRICT_LISTS
-        if strict and _kind(node, one.key) == "list":
-            yield host, one, _entries(one.value)
+        if strict and _kind(node, setting.key) == "list":
+            yield host, setting, _entries(setting.value)
 
 
 def _entries(value: object) -> list[str]:
     """Return the entries of a list as Kafka splits it, none of an empty text."""
     if isinstance(value, str):
-        return [part.strip() for part in value.split(",")] if value.strip() else []
-    return [str(part).strip() for part in sequence(value)]
+        return [entry.strip() for entry in value.split(",")] if value.strip() else []
+    return [str(entry).strip() for entry in sequence(value)]
 
 
 @rule("list-empty-entry", each=_strict_lists)
-def _list_empty_entry(one: Property, entries: list[str]) -> Findings:
+def _list_empty_entry(setting: Property, entries: list[str]) -> Findings:
     """Kafka 4.2 and newer refuse to start with it (KIP-1161); a comma at the end is enough."""
     if "" in entries:
-        fix = f"Set {one.key}: {','.join(filter(None, entries)) or repr('')}."
-        yield Finding(f"{one.key} has an empty entry: {entries}.", fix, one.where)
+        fix = f"Set {setting.key}: {','.join(filter(None, entries)) or repr('')}."
+        yield Finding(f"{setting.key} has an empty entry: {entries}.", fix, setting.where)
 
 
 @rule("list-duplicate-entry", each=_strict_lists, severity="warning")
-def _list_duplicate_entry(one: Property, entries: list[str]) -> Findings:
+def _list_duplicate_entry(setting: Property, entries: list[str]) -> Findings:
     """Kafka ignores the second one and logs a warning (KIP-1161)."""
     counts = Counter(filter(None, entries))
     twice = [entry for entry, count in counts.items() if count > 1]
     if twice:
-        what = f"{one.key} names {listing(twice)} more than once."
-        yield Finding(what, f"Set {one.key}: {','.join(counts)}.", one.where)
+        problem = f"{setting.key} names {listing(twice)} more than once."
+        yield Finding(problem, f"Set {setting.key}: {','.join(counts)}.", setting.where)
 
 
 @rule("config-provider", each=_kafka_properties)
-def _config_provider(node: KafkaNode, one: Property) -> Findings:
+def _config_provider(node: KafkaNode, setting: Property) -> Findings:
     """Kafka takes the text as it is written, since nothing replaces it (KIP-297)."""
-    known = texts(node.config.get("config.providers"))
-    for name in dict.fromkeys(_REFERENCE.findall(str(one.value))):
-        if name not in known:
-            fix = f"Set config.providers: {','.join([*known, name])} and "
+    providers = texts(node.config.get("config.providers"))
+    for name in dict.fromkeys(_REFERENCE.findall(str(setting.value))):
+        if name not in providers:
+            fix = f"Set config.providers: {','.join([*providers, name])} and "
             fix += f"config.providers.{name}.class, or write the value itself from a vault."
-            yield Finding(f"{one.key} needs the config provider {name}.", fix, one.where)
+            yield Finding(f"{setting.key} needs the config provider {name}.", fix, setting.where)
 
 
 @rule("class-name", each=properties("connect", "kafka", "spark"))
-def _class_name(_: Service, one: Property) -> Findings:
+def _class_name(_: Service, setting: Property) -> Findings:
     """There is no such class, and the service does not start."""
-    text = str(one.value)
+    text = str(setting.value)
     near = key_table.nearest(text, list(_CLASSES), _MISSPELT)
     if text.startswith("org.apache.") and near and near != text:
-        yield Finding(f"There is no class {text}.", f"Did you mean {near}?", one.where)
+        yield Finding(f"There is no class {text}.", f"Did you mean {near}?", setting.where)
 
 
 @rule("value-blanks", each=properties(*JAVA_PRODUCTS))
-def _value_blanks(_: Service, one: Property) -> Findings:
+def _value_blanks(_: Service, setting: Property) -> Findings:
     """Blanks around a value are a part of it, as Kafka reads it. Only certificates and keys have
     several lines.
     """
-    is_text, is_pem = isinstance(one.value, str), one.key.endswith(_PEM)
-    found = _blanks(one.value.replace("\n", "") if is_pem else one.value) if is_text else ""
-    if is_pem and is_text and "\\n" in one.value:
+    is_text, is_pem = isinstance(setting.value, str), setting.key.endswith(_PEM)
+    blanks = (
+        _blanks(setting.value.replace("\n", "") if is_pem else setting.value) if is_text else ""
+    )
+    if is_pem and is_text and "\\n" in setting.value:
         fix = "Write it as a YAML block (|-), with a line for each."
-        yield Finding(f"The lines of {one.key} end with a backslash and an n.", fix, one.where)
-    elif found or (is_pem and is_text and one.value != one.value.strip()):
+        yield Finding(
+            f"The lines of {setting.key} end with a backslash and an n.", fix, setting.where
+        )
+    elif blanks or (is_pem and is_text and setting.value != setting.value.strip()):
         fix = "Remove it; a YAML block needs |- or >- to end without a line break."
-        found = found or "begins or ends with a line break"
-        yield Finding(f"The value of {one.key} {found}.", fix, one.where)
+        blanks = blanks or "begins or ends with a line break"
+        yield Finding(f"The value of {setting.key} {blanks}.", fix, setting.where)
 
 
 @rule(
@@ -200,11 +211,11 @@ def _value_blanks(_: Service, one: Property) -> Findings:
     each=properties(*(product for product in JAVA_PRODUCTS if product != "hdfs")),  # files of XML
     severity="warning",
 )
-def _value_backslashes(_: Service, one: Property) -> Findings:
+def _value_backslashes(_: Service, setting: Property) -> Findings:
     """A value is written so that the service reads it as it is in the inventory."""
-    if isinstance(one.value, str) and "\\\\" in one.value:
-        what = f"{one.key} has two backslashes in a row, and the service reads both."
-        yield Finding(what, "Write one where the file needed two.", one.where)
+    if isinstance(setting.value, str) and "\\\\" in setting.value:
+        problem = f"{setting.key} has two backslashes in a row, and the service reads both."
+        yield Finding(problem, "Write one where the file needed two.", setting.where)
 
 
 def _blanks(text: str) -> str:

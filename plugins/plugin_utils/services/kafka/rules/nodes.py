@@ -32,14 +32,14 @@ def _ids(cluster: Cluster, variable: str) -> tuple[dict[str, Any], dict[str, int
     hosts = cluster.kafka if variable == "kafka_node_id" else cluster.zookeeper
     inventory = {host: cluster.inventory.hosts[host] for host in hosts}
     written = {
-        host: one.variables.get(variable)
-        for host, one in inventory.items()
-        if not one.is_unknown(variable) and variable not in cluster.inventory.parameters
+        host: entry.variables.get(variable)
+        for host, entry in inventory.items()
+        if not entry.is_unknown(variable) and variable not in cluster.inventory.parameters
     }
     numbers = {host: integer(value) for host, value in written.items()}
     allowed = _LEGAL_IDS[variable]
     return written, {
-        host: one for host, one in numbers.items() if one is not None and one in allowed
+        host: number for host, number in numbers.items() if number is not None and number in allowed
     }
 
 
@@ -67,19 +67,19 @@ def _parameter_of_host(cluster: Cluster) -> Findings:
     """A value given with -e is that of every host, whatever the inventory says."""
     for variable, hosts in _identities(cluster).items():
         if variable in cluster.inventory.parameters and len(hosts) > 1:
-            what = f"{variable} is given to {listing(hosts)}."
-            yield Finding(what, "Remove it there, and set it for each host in the inventory.")
+            problem = f"{variable} is given to {listing(hosts)}."
+            yield Finding(problem, "Remove it there, and set it for each host in the inventory.")
 
 
 def _identities(cluster: Cluster) -> dict[str, list[str]]:
     """Return each variable by which hosts differ -> the hosts that read it."""
-    found = {
+    readers = {
         name: [*cluster.by_product[product]]
         for product, entry in ENTRIES.items()
         for name in entry.identities
         if cluster.by_product[product]
     }
-    return {**found, "ansible_host": [*cluster.inventory.placed()]}
+    return {**readers, "ansible_host": [*cluster.inventory.placed()]}
 
 
 @rule("node-id-missing", where="kafka_node_id")
@@ -88,8 +88,8 @@ def _node_id_missing(cluster: Cluster) -> Findings:
     written, _ = _ids(cluster, "kafka_node_id")
     hosts = [host for host, value in written.items() if value in (None, "")]
     if hosts:
-        what = f"{listing(hosts)} {'have' if len(hosts) > 1 else 'has'} no node.id."
-        yield Finding(what, _set_ids(cluster, "kafka_node_id", hosts), hosts=tuple(hosts))
+        problem = f"{listing(hosts)} {'have' if len(hosts) > 1 else 'has'} no node.id."
+        yield Finding(problem, _set_ids(cluster, "kafka_node_id", hosts), hosts=tuple(hosts))
 
 
 @rule("node-id-invalid", where="kafka_node_id")
@@ -107,8 +107,8 @@ def _node_id_duplicate(cluster: Cluster) -> Findings:
     """Brokers and controllers share one id space; the second node is refused by the cluster."""
     _, legal = _ids(cluster, "kafka_node_id")
     for number, hosts in shared_values(legal):
-        what = f"node.id {number} is used by {listing(hosts)}."
-        yield Finding(what, _set_ids(cluster, "kafka_node_id", hosts[1:]), hosts=tuple(hosts))
+        problem = f"node.id {number} is used by {listing(hosts)}."
+        yield Finding(problem, _set_ids(cluster, "kafka_node_id", hosts[1:]), hosts=tuple(hosts))
 
 
 def _accepted(cluster: Cluster, hosts: Iterable[str], variable: str) -> bool:
@@ -124,10 +124,10 @@ def _unsafe_size(kind: str, members: Sequence[str], accept: str) -> Findings:
     size = len(members)
     if size == 0 or (size > 1 and size % 2 == 1):
         return
-    what = f"{size} {kind}{'s' if size > 1 else ''} ({listing(members)}) "
-    what += f"tolerate{'' if size > 1 else 's'} {(size - 1) // 2} failures."
+    problem = f"{size} {kind}{'s' if size > 1 else ''} ({listing(members)}) "
+    problem += f"tolerate{'' if size > 1 else 's'} {(size - 1) // 2} failures."
     sizes = f"{size - 1} or {size + 1}" if size > 3 else "3 or 5"
-    yield Finding(what, f"Use {sizes} {kind}s, or set {accept}: true.")
+    yield Finding(problem, f"Use {sizes} {kind}s, or set {accept}: true.")
 
 
 @rule("quorum-size", where="group kafka_controllers")
@@ -143,14 +143,14 @@ def _quorum_size(cluster: Cluster) -> Findings:
 def _broker_id_reserved(cluster: Cluster) -> Findings:
     """ZooKeeper assigns higher ids, and a broker whose configuration sets one does not start."""
     _, legal = _ids(cluster, "kafka_node_id")
-    for host, found in legal.items() if cluster.inventory.in_zookeeper_mode else ():
+    for host, number in legal.items() if cluster.inventory.in_zookeeper_mode else ():
         limit = cluster.kafka[host].properties.number("reserved.broker.max.id")
         limit = _MAX_RESERVED_ID if limit is None else limit
         generated = cluster.kafka[host].config.get("broker.id.generation.enable", True)
-        if found > limit and is_true(generated):
-            what = f"broker.id {found} > reserved.broker.max.id {limit}."
+        if number > limit and is_true(generated):
+            problem = f"broker.id {number} > reserved.broker.max.id {limit}."
             fix = f"Set kafka_node_id of {host} to an unused id from 0 to {limit}."
-            yield Finding(what, fix, hosts=(host,))
+            yield Finding(problem, fix, hosts=(host,))
 
 
 @rule("zookeeper-id", where="zookeeper_id")
@@ -160,8 +160,8 @@ def _zookeeper_id(cluster: Cluster) -> Findings:
     for host, value in written.items():
         if host not in legal:
             missing = value in (None, "")
-            what = f"{host} has no zookeeper_id." if missing else f"{value!r} is not a valid id."
-            yield Finding(what, _set_ids(cluster, "zookeeper_id", [host]), hosts=(host,))
+            problem = f"{host} has no zookeeper_id." if missing else f"{value!r} is not a valid id."
+            yield Finding(problem, _set_ids(cluster, "zookeeper_id", [host]), hosts=(host,))
 
 
 @rule("zookeeper-id-duplicate", where="zookeeper_id")
@@ -171,8 +171,8 @@ def _zookeeper_id_duplicate(cluster: Cluster) -> Findings:
     """
     _, legal = _ids(cluster, "zookeeper_id")
     for number, hosts in shared_values(legal):
-        what = f"zookeeper_id {number} is used by {listing(hosts)}."
-        yield Finding(what, _set_ids(cluster, "zookeeper_id", hosts[1:]), hosts=tuple(hosts))
+        problem = f"zookeeper_id {number} is used by {listing(hosts)}."
+        yield Finding(problem, _set_ids(cluster, "zookeeper_id", hosts[1:]), hosts=tuple(hosts))
 
 
 @rule("ensemble-size", where="group zookeeper")
@@ -208,11 +208,11 @@ def _cluster_id_file(cluster: Cluster) -> Findings:
 def _cluster_id_differs(cluster: Cluster) -> Findings:
     """A node joins only the cluster whose id is on its disks; the others refuse it."""
     ids = {name: node.settings["kafka_cluster_id"] for name, node in nodes(cluster)}
-    parts = differing(cluster, "kafka_cluster_id", ids)
-    if parts:
+    differences = differing(cluster, "kafka_cluster_id", ids)
+    if differences:
         [(common, _)] = Counter(filter(None, ids.values())).most_common(1)
-        what = f"The cluster has more than one id: {parts}."
-        yield Finding(what, f"Set kafka_cluster_id: {common} for all of them.")
+        problem = f"The cluster has more than one id: {differences}."
+        yield Finding(problem, f"Set kafka_cluster_id: {common} for all of them.")
 
 
 @rule("quorum-kind-differs", where="kafka_quorum")
@@ -223,11 +223,11 @@ def _quorum_kind_differs(cluster: Cluster) -> Findings:
     kinds = {
         name: node.settings["kafka_quorum"] for name, node in nodes(cluster) if node.mode == "kraft"
     }
-    parts = differing(cluster, "kafka_quorum", kinds)
-    if parts:
+    differences = differing(cluster, "kafka_quorum", kinds)
+    if differences:
         fix = "Set kafka_quorum once, in the group variables of all Kafka hosts: dynamic for a new "
         fix += "cluster, else what it was formatted with."
-        yield Finding(f"The quorum is {parts}.", fix, hosts=tuple(kinds))
+        yield Finding(f"The quorum is {differences}.", fix, hosts=tuple(kinds))
 
 
 @hosts_rule("operation-running", where="the cluster lock")
@@ -236,5 +236,5 @@ def _operation_running(hosts: Sequence[InspectedHost]) -> Findings:
     that it made at its start.
     """
     if hosts and hosts[0].other_operation:
-        what = f"Another operation holds the cluster lock: {hosts[0].other_operation}."
-        yield Finding(what, "Run this again when that operation has ended.")
+        problem = f"Another operation holds the cluster lock: {hosts[0].other_operation}."
+        yield Finding(problem, "Run this again when that operation has ended.")

@@ -40,11 +40,11 @@ def _super_users_missing(node: KafkaNode) -> Findings:
     """Nobody could grant the first permission, and brokers could not talk to each other."""
     if node.config.get(AUTHORIZER) and not node.config.get(_SUPER_USERS):
         where = place(node, _SUPER_USERS, AUTHORIZER)
-        one = node.security.common_name if node.security.keys_are_ours else "broker"
-        fix = f"Set super.users: User:admin;User:{one} for example."
-        if found := _anonymous_between_nodes(node):
+        common_name = node.security.common_name if node.security.keys_are_ours else "broker"
+        fix = f"Set super.users: User:admin;User:{common_name} for example."
+        if anonymous := _anonymous_between_nodes(node):
             fix = f"{fix.rstrip('.')}, with {_ANONYMOUS} if "
-            fix += f"{_listed(found)} stays as it is on a trusted network."
+            fix += f"{_listed(anonymous)} stays as it is on a trusted network."
         yield Finding("An authorizer is set, but no super user.", fix, where)
 
 
@@ -53,15 +53,15 @@ def _super_users_anonymous(node: KafkaNode) -> Findings:
     """Without a certificate or a login nodes are User:ANONYMOUS to each other: their requests would
     be refused and the cluster would not come up.
     """
-    users, found = node.config.get(_SUPER_USERS), _anonymous_between_nodes(node)
+    users, anonymous = node.config.get(_SUPER_USERS), _anonymous_between_nodes(node)
     # On a closed cluster plaintext-listener and nodes-anonymous refuse such listeners.
-    if not node.config.get(AUTHORIZER) or not users or not found or node.is_secured:
+    if not node.config.get(AUTHORIZER) or not users or not anonymous or node.is_secured:
         return
     if _ANONYMOUS not in str(users) and not everybody_may(node):
-        what = f"The nodes are {_ANONYMOUS} on {_listed(found)}, which is not a super user."
+        problem = f"The nodes are {_ANONYMOUS} on {_listed(anonymous)}, which is not a super user."
         fix = "Set protocol: SSL for it with ssl.client.auth: required, or, on a trusted network, "
         fix += f"add {_ANONYMOUS} to super.users."
-        yield Finding(what, fix, place(node, _SUPER_USERS))
+        yield Finding(problem, fix, place(node, _SUPER_USERS))
 
 
 @rule("nodes-anonymous", each=nodes_as_written)
@@ -69,36 +69,48 @@ def _nodes_anonymous(node: KafkaNode) -> Findings:
     """Without certificates the nodes are User:ANONYMOUS to each other, and so is whoever else
     connects.
     """
-    for one in _anonymous_between_nodes(node):
-        if node.is_secured and one.encrypted:  # plaintext-listener
-            key = f"listener.name.{one.name.lower()}.{CLIENT_AUTH}"
-            what = f"Nodes connect to the listener {one.name}, which asks for no certificate."
-            yield Finding(what, f"Set {key}: required.", place(node, key))
+    for listener in _anonymous_between_nodes(node):
+        if node.is_secured and listener.encrypted:  # plaintext-listener
+            key = f"listener.name.{listener.name.lower()}.{CLIENT_AUTH}"
+            problem = (
+                f"Nodes connect to the listener {listener.name}, which asks for no certificate."
+            )
+            yield Finding(problem, f"Set {key}: required.", place(node, key))
 
 
 @rule("listener-anonymous", severity="warning", each=nodes_as_written)
 def _listener_anonymous(node: KafkaNode) -> Findings:
     """Everybody who connects is User:ANONYMOUS, and may do what ACLs allow that user."""
     if has_known_authorizer(node) and not _anybody_may(node):
-        for one in _anonymous_clients(node):
-            key, fix = asked_for_certificates(one)
-            what = f"The listener {one.name} asks clients for no certificate."
-            yield Finding(what, f"{fix}, unless this is intended.", place(node, key))
+        for listener in _anonymous_clients(node):
+            key, fix = asked_for_certificates(listener)
+            problem = f"The listener {listener.name} asks clients for no certificate."
+            yield Finding(problem, f"{fix}, unless this is intended.", place(node, key))
 
 
 def _anonymous_between_nodes(node: KafkaNode) -> list[Listener]:
     """Return the listeners between nodes that ask for neither a certificate nor a login."""
-    inner = [one for one in node.listeners.all if one not in node.listeners.controllers]
-    inner = [one for one in inner if one.name.upper() == node.listeners.between_brokers.upper()]
+    inner = [
+        listener for listener in node.listeners.all if listener not in node.listeners.controllers
+    ]
+    inner = [
+        listener
+        for listener in inner
+        if listener.name.upper() == node.listeners.between_brokers.upper()
+    ]
     inner += [node.listeners.controller] if node.mode == "kraft" and node.is_controller else []
-    return [one for one in inner if client_auth(node, one) == "none"]
+    return [listener for listener in inner if client_auth(node, listener) == "none"]
 
 
 def _anonymous_clients(node: KafkaNode) -> list[Listener]:
     """Return the encrypted listeners for clients alone at which these are User:ANONYMOUS."""
-    every = [one for one in node.listeners.for_clients if one.encrypted]
+    encrypted = [listener for listener in node.listeners.for_clients if listener.encrypted]
     between = _anonymous_between_nodes(node)
-    return [one for one in every if one not in between and client_auth(node, one) == "none"]
+    return [
+        listener
+        for listener in encrypted
+        if listener not in between and client_auth(node, listener) == "none"
+    ]
 
 
 def asked_for_certificates(listener: Listener) -> tuple[str, str]:
@@ -125,7 +137,7 @@ def opened(node: KafkaNode) -> list[Listener]:
 
 
 def _listed(listeners: list[Listener]) -> str:
-    return listing(f"{one.name} ({one.protocol})" for one in listeners)
+    return listing(f"{listener.name} ({listener.protocol})" for listener in listeners)
 
 
 @rule("super-users-commas", each=nodes)
@@ -135,12 +147,12 @@ def _super_users_commas(node: KafkaNode) -> Findings:
     """
     written = node.config.get("super.users")
     # A list of YAML is joined by commas too.
-    parts = written if isinstance(written, (list, tuple)) else [written]
-    text = ",".join(str(part).replace(" ", "") for part in parts)
+    entries = written if isinstance(written, (list, tuple)) else [written]
+    text = ",".join(str(entry).replace(" ", "") for entry in entries)
     if _PRINCIPAL_PER_COMMA in text:
-        what = f"super.users {text} is one principal: the separator is ';'."
+        problem = f"super.users {text} is one principal: the separator is ';'."
         fix = f"Set super.users: {text.replace(_PRINCIPAL_PER_COMMA, ';User:')}."
-        yield Finding(what, fix, place(node, "super.users"))
+        yield Finding(problem, fix, place(node, "super.users"))
 
 
 @rule("super-users-type", each=nodes)
@@ -148,13 +160,13 @@ def _super_users_type(node: KafkaNode) -> Findings:
     """A principal is a type and a name, `User:alice`, and Kafka compares both as they are written:
     any other spelling matches no one.
     """
-    for one in str(node.config.get("super.users") or "").split(";"):
-        kind, colon, name = one.strip().partition(":")
+    for principal in str(node.config.get("super.users") or "").split(";"):
+        kind, colon, name = principal.strip().partition(":")
         wrong = not colon or not name.strip() or _is_misspelt(kind)
-        if one.strip() and "${" not in one and wrong:
-            found = name.strip() if colon else kind
-            fix = f"Write User:{found}." if found else "Delete it, or write its name: User:alice."
-            yield Finding(f"super.users has {one.strip()}.", fix, place(node, "super.users"))
+        if principal.strip() and "${" not in principal and wrong:
+            user = name.strip() if colon else kind
+            fix = f"Write User:{user}." if user else "Delete it, or write its name: User:alice."
+            yield Finding(f"super.users has {principal.strip()}.", fix, place(node, "super.users"))
 
 
 def _is_misspelt(kind: str) -> bool:
@@ -172,21 +184,23 @@ def _super_users_nodes(cluster: Cluster) -> Findings:
             continue
         named = set(re.findall(r"User:(?:CN=)?([^,;]+)", users))
         addressed = {
-            other: {x.security.common_name} if x.security.keys_are_ours else {other, x.address}
-            for other, x in nodes_as_written(cluster)
+            peer: {peer_node.security.common_name}
+            if peer_node.security.keys_are_ours
+            else {peer, peer_node.address}
+            for peer, peer_node in nodes_as_written(cluster)
         }
-        ours = [other for other, names in addressed.items() if names & named]
-        missing = [other for other in addressed if other not in ours]
-        others = named - set().union(*addressed.values())
-        if others and not node.security.keys_are_ours:  # one certificate for all nodes of a role
-            roles = {_role(cluster.kafka[other]) for other in ours}
-            missing = [other for other in missing if _role(cluster.kafka[other]) in roles]
-        known = len(ours) > 1 or (users and node.security.keys_are_ours)
-        if node.config.get(AUTHORIZER) and known and missing:
-            what = f"super.users names {listing(ours or named)} and not {listing(missing)}."
+        ours = [peer for peer, names in addressed.items() if names & named]
+        missing = [peer for peer in addressed if peer not in ours]
+        unmatched = named - set().union(*addressed.values())
+        if unmatched and not node.security.keys_are_ours:  # one certificate for all nodes of a role
+            roles = {_role(cluster.kafka[peer]) for peer in ours}
+            missing = [peer for peer in missing if _role(cluster.kafka[peer]) in roles]
+        lists_nodes = len(ours) > 1 or (users and node.security.keys_are_ours)
+        if node.config.get(AUTHORIZER) and lists_nodes and missing:
+            problem = f"super.users names {listing(ours or named)} and not {listing(missing)}."
             principal = f"User:{cluster.kafka[missing[0]].security.common_name}"
             fix = f"Add the principals of {listing(missing)}, as in {principal}."
-            yield Finding(what, fix, place(node, _SUPER_USERS), (name,))
+            yield Finding(problem, fix, place(node, _SUPER_USERS), (name,))
 
 
 def _role(node: KafkaNode) -> tuple[bool, bool]:
@@ -195,42 +209,43 @@ def _role(node: KafkaNode) -> tuple[bool, bool]:
 
 @dataclass(frozen=True)
 class _Principals:
-    """Who can connect to a cluster.
-
-    `absent` are those of kafka_users that are removed, `hosts` the nodes' hosts. `open_ended` says
-    whether others can connect too, whose names the inventory does not have; `built` whether a
-    custom class makes principals of any type.
-    """
+    """Who can connect to a cluster."""
 
     names: frozenset[str]
     absent: frozenset[str]
+    """The users of kafka_users that are removed."""
     hosts: frozenset[str]
+    """The nodes' hosts."""
     open_ended: bool
+    """Whether others can connect too, whose names the inventory does not have."""
     built: bool
+    """Whether a custom class makes principals of any type."""
 
     def nearest(self, name: str) -> str:
         """Return the name that was probably meant, empty if none is near or it has other digits."""
-        known = {one.lower(): one for one in self.names}
-        found = known.get(nearest(name.lower(), [*known], _NEARLY), "")
-        return "" if _DIGITS.sub("", found) == _DIGITS.sub("", name) else found
+        names = {existing.lower(): existing for existing in self.names}
+        closest = names.get(nearest(name.lower(), [*names], _NEARLY), "")
+        return "" if _DIGITS.sub("", closest) == _DIGITS.sub("", name) else closest
 
 
 def _principals(cluster: Cluster) -> _Principals:
-    every = [node for _, node in nodes(cluster)]
-    found = [
+    cluster_nodes = [node for _, node in nodes(cluster)]
+    name_sets = [
         names_at(node, listener)
-        for node in every
+        for node in cluster_nodes
         for listener in (*node.listeners.all, *node.listeners.leaving)
     ]
-    users = [user for node in every for user in node.security.users]
+    users = [user for node in cluster_nodes for user in node.security.users]
     present = {user.name for user in users if user.present}
-    known = [names for names in found if names is not None]
+    definite_sets = [names for names in name_sets if names is not None]
     return _Principals(
-        frozenset(present.union({node.security.common_name for node in every}, *known)),
+        frozenset(
+            present.union({node.security.common_name for node in cluster_nodes}, *definite_sets)
+        ),
         frozenset(user.name for user in users if not user.present),
         frozenset(cluster.kafka),
-        len(known) < len(found) or not all(node.is_secured for node in every),
-        any(key.endswith(_BUILDER) for node in every for key in node.config),
+        len(definite_sets) < len(name_sets) or not all(node.is_secured for node in cluster_nodes),
+        any(key.endswith(_BUILDER) for node in cluster_nodes for key in node.config),
     )
 
 
@@ -241,10 +256,10 @@ def client_auth(node: KafkaNode, listener: Listener) -> str:
     """
     config = node.properties.at(listener)
     value = stores.client_auth(node, listener)
-    own = any(config.get(key) for key in (_BUILDER, "ssl.engine.factory.class"))
+    is_custom = any(config.get(key) for key in (_BUILDER, "ssl.engine.factory.class"))
     if listener.protocol == "PLAINTEXT":
         return "" if config.get(_BUILDER) else "none"
-    return value if listener.protocol == "SSL" and not own and "${" not in value else ""
+    return value if listener.protocol == "SSL" and not is_custom and "${" not in value else ""
 
 
 def maps_as_made(node: KafkaNode, listener: Listener) -> bool:
@@ -260,9 +275,9 @@ def names_at(node: KafkaNode, listener: Listener) -> set[str] | None:
     """
     config = node.properties.at(listener)
     if listener.protocol.startswith("SASL_"):
-        found = [_names_by(node, config, one) for one in enabled_mechanisms(config)]
-        known = [names for names in found if names is not None]
-        return set().union(*known) if len(known) == len(found) else None
+        name_sets = [_names_by(node, config, mechanism) for mechanism in enabled_mechanisms(config)]
+        definite_sets = [names for names in name_sets if names is not None]
+        return set().union(*definite_sets) if len(definite_sets) == len(name_sets) else None
     if client_auth(node, listener) == "none":
         return {ANONYMOUS}
     nodes_alone = node.security.keys_are_ours and listener not in node.listeners.for_clients
@@ -277,11 +292,11 @@ def _names_by(node: KafkaNode, config: Mapping[str, Any], mechanism: str) -> set
 
 def super_users(node: KafkaNode) -> Iterator[tuple[str, str]]:
     """Yield type and name of each super user that can be read as such."""
-    for one in (property_text(node.config.get(_SUPER_USERS)) or "").split(";"):
-        kind, _, name = one.strip().partition(":")
-        joined = _PRINCIPAL_PER_COMMA in one.replace(" ", "")  # super-users-commas
+    for principal in (property_text(node.config.get(_SUPER_USERS)) or "").split(";"):
+        kind, _, name = principal.strip().partition(":")
+        joined = _PRINCIPAL_PER_COMMA in principal.replace(" ", "")  # super-users-commas
         legible = kind.isidentifier() and name.strip()
-        if legible and not ("${" in one or joined or _is_misspelt(kind)):
+        if legible and not ("${" in principal or joined or _is_misspelt(kind)):
             yield kind, name.strip()
 
 
@@ -306,45 +321,45 @@ def _nobodies(cluster: Cluster, *, certain: bool) -> Findings:
     """Yield each super user whose principal nobody can have, certainly or probably."""
     if any(falls_back_to_default(cluster, host, *_NAMING) for host in cluster.kafka):
         return
-    known = _principals(cluster)
+    principals = _principals(cluster)
     for host, node in nodes(cluster):
         written = node.properties.layer_of(_SUPER_USERS)
-        given = [*super_users(node)] if has_known_authorizer(node) and not known.built else []
-        nodes_left_out = ("User", node.security.common_name) not in given
-        for kind, name in given:
-            is_node = name in known.hosts and nodes_left_out  # super-users-nodes
-            if is_node or not (written or name in known.absent):
+        listed = [*super_users(node)] if has_known_authorizer(node) and not principals.built else []
+        nodes_left_out = ("User", node.security.common_name) not in listed
+        for kind, name in listed:
+            is_node = name in principals.hosts and nodes_left_out  # super-users-nodes
+            if is_node or not (written or name in principals.absent):
                 continue
-            found = _why_nobody(kind, name, known)
-            if found and found[0] == certain:
+            reason = _why_nobody(kind, name, principals)
+            if reason and reason[0] == certain:
                 where = place(node, _SUPER_USERS) if written else "kafka_users"
                 yield Finding(
-                    f"super.users has {kind}:{name}, {found[1]}", found[2], where, (host,)
+                    f"super.users has {kind}:{name}, {reason[1]}", reason[2], where, (host,)
                 )
 
 
-def _why_nobody(kind: str, name: str, known: _Principals) -> tuple[bool, str, str] | None:
+def _why_nobody(kind: str, name: str, principals: _Principals) -> tuple[bool, str, str] | None:
     """Return whether it is certain, why nobody has a name, and what to set; None if one may."""
     if kind != "User":
         fix = "Name its members, each as User:name, or set principal.builder.class to a class that "
         return True, f"and the authorizer knows no {kind}.", f"{fix}makes such principals."
-    if name in known.names or "=" in name:  # super-users-mapped
+    if name in principals.names or "=" in name:  # super-users-mapped
         return None
     if name == "*":
         return True, "which matches nobody: it is no wildcard.", "Name each, such as User:admin."
     if name == ANONYMOUS:
         return True, "and every listener requires a login or a certificate.", "Delete it."
-    if name in known.absent:
+    if name in principals.absent:
         fix = f"Delete the entry of {name} in kafka_users, or set super.users without it."
-        return not known.open_ended, "whom kafka_users removes.", fix
-    if name in known.hosts:
-        return not known.open_ended, "and the nodes have another name.", "Delete it."
-    near = known.nearest(name)
-    if known.open_ended and not near:
+        return not principals.open_ended, "whom kafka_users removes.", fix
+    if name in principals.hosts:
+        return not principals.open_ended, "and the nodes have another name.", "Delete it."
+    near = principals.nearest(name)
+    if principals.open_ended and not near:
         return None
     fix = f"add {name} to kafka_users, with authentication: tls if it has a certificate."
     fix = f"Write User:{near}, or {fix}" if near else f"Delete it, or {fix}"
-    return not known.open_ended, "and the inventory has no user or node of that name.", fix
+    return not principals.open_ended, "and the inventory has no user or node of that name.", fix
 
 
 @rule("super-users-admin", severity="warning")
@@ -365,9 +380,9 @@ def _super_users_admin(cluster: Cluster) -> Findings:
             and has_known_authorizer(node)
             and not (everybody_may(node) or unclear)
         ):
-            what = f"The user {ADMIN} may do nothing: it is no super user and has no grants."
+            problem = f"The user {ADMIN} may do nothing: it is no super user and has no grants."
             fix = f"Add User:{ADMIN} to super.users, or give {ADMIN} grants or state: absent in "
-            yield Finding(what, f"{fix}kafka_users.", place(node, _SUPER_USERS), (host,))
+            yield Finding(problem, f"{fix}kafka_users.", place(node, _SUPER_USERS), (host,))
 
 
 @rule("super-users-mapped")
@@ -377,21 +392,21 @@ def _super_users_mapped(cluster: Cluster) -> Findings:
     """
     # Controllers judge what brokers forward, so that a name may be one of any node's listeners.
     mappings = {
-        property_text(node.properties.at(one).get(_MAPPING)) or "DEFAULT"
+        property_text(node.properties.at(listener).get(_MAPPING)) or "DEFAULT"
         for _, node in nodes(cluster)
-        for one in node.listeners.all
-        if one.encrypted
+        for listener in node.listeners.all
+        if listener.encrypted
     }
     if len(mappings) != 1:
         return
     (mapping,) = mappings
     for host, node in nodes(cluster):
-        for one in str(node.config.get(_SUPER_USERS) or "").split(";"):
-            name = one.strip().partition(":")[2]
+        for principal in str(node.config.get(_SUPER_USERS) or "").split(";"):
+            name = principal.strip().partition(":")[2]
             mapped = _mapped(name, mapping) if "=" in name else name
             if mapped != name:
-                what = f"super.users has {one.strip()}, which {_MAPPING} makes {mapped}."
-                yield Finding(what, f"Write User:{mapped}.", place(node, _SUPER_USERS), (host,))
+                problem = f"super.users has {principal.strip()}, which {_MAPPING} makes {mapped}."
+                yield Finding(problem, f"Write User:{mapped}.", place(node, _SUPER_USERS), (host,))
 
 
 def _mapped(name: str, mapping: str) -> str:
@@ -401,11 +416,11 @@ def _mapped(name: str, mapping: str) -> str:
             return name
         try:
             match = re.fullmatch(rule_text["pattern"], name)
-            found = match.expand(re.sub(r"\$(\d)", r"\\g<\1>", rule_text["to"])) if match else ""
+            mapped = match.expand(re.sub(r"\$(\d)", r"\\g<\1>", rule_text["to"])) if match else ""
         except (re.error, IndexError):  # what Java alone can read
             return name
         if match:
-            return {"L": found.lower(), "U": found.upper()}.get(rule_text["case"], found)
+            return {"L": mapped.lower(), "U": mapped.upper()}.get(rule_text["case"], mapped)
     return name
 
 
@@ -425,7 +440,7 @@ def _principal_mapping(node: KafkaNode) -> Findings:
 
 def _unreadable_rule(text: str) -> str:
     """Return the text from the first rule that cannot be parsed, empty if all can."""
-    rest = text.strip()
-    while match := _MAPPING_RULE.match(rest):
-        rest = rest[match.end() :].strip()
-    return rest
+    remaining = text.strip()
+    while match := _MAPPING_RULE.match(remaining):
+        remaining = remaining[match.end() :].strip()
+    return remaining

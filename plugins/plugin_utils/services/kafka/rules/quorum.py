@@ -22,11 +22,11 @@ def _majority_without_data(hosts: Sequence[InspectedHost]) -> Findings:
         full = [host for host, held in data.items() if held]
         empty = [host for host in members if data.get(host) is False]
         if full and 2 * len(empty) > len(members):
-            what = f"{listing(empty)} have no data and are a majority of the {len(members)} "
-            what += f"{kind}, while {listing(full)} has data: they would elect a leader without "
-            what += "its records."
+            problem = f"{listing(empty)} have no data and are a majority of the {len(members)} "
+            problem += f"{kind}, while {listing(full)} has data: they would elect a leader without "
+            problem += "its records."
             fix = "Restore data until a majority has its own; add new members one at a time."
-            yield Finding(what, fix, f"group {group}", hosts=tuple(empty))
+            yield Finding(problem, fix, f"group {group}", hosts=tuple(empty))
 
 
 @hosts_rule("quorum-data-unknown", where="group kafka_controllers")
@@ -41,11 +41,11 @@ def _quorum_data_unknown(hosts: Sequence[InspectedHost]) -> Findings:
     # A disk of this run that is yet to be mounted is inspected again.
     unknown = [name for name in controllers if name not in present and data.get(name) is None]
     if empty and unknown and not any(data.values()):
-        what = f"No data on {listing(empty)}, and it is not known whether there is any on "
-        what += f"{listing(unknown)}."
+        problem = f"No data on {listing(empty)}, and it is not known whether there is any on "
+        problem += f"{listing(unknown)}."
         fix = f"Make {listing(unknown)} reachable: its disk is looked at also outside --limit, and "
         fix += "while its Kafka does not run."
-        yield Finding(what, fix, hosts=tuple(empty))
+        yield Finding(problem, fix, hosts=tuple(empty))
 
 
 def kafka_data(hosts: Sequence[InspectedHost]) -> dict[str, bool | None]:
@@ -54,7 +54,7 @@ def kafka_data(hosts: Sequence[InspectedHost]) -> dict[str, bool | None]:
     That is None where it is not known. Hosts outside the run are among them, if they were asked.
     """
     outside = hosts[0].outside if hosts else ()
-    return {one.name: holds_metadata(one) for one in (*hosts, *outside) if one.kafka}
+    return {host.name: holds_metadata(host) for host in (*hosts, *outside) if host.kafka}
 
 
 def may_vote(data: Mapping[str, bool | None], host: str, controllers: Sequence[str]) -> bool | None:
@@ -65,8 +65,8 @@ def may_vote(data: Mapping[str, bool | None], host: str, controllers: Sequence[s
     """
     if any(held for name, held in data.items() if name != host):
         return False
-    known = all(data.get(name) is False for name in controllers if name != host)
-    return True if known else None
+    all_empty = all(data.get(name) is False for name in controllers if name != host)
+    return True if all_empty else None
 
 
 def holds_metadata(host: InspectedHost) -> bool | None:
@@ -85,5 +85,5 @@ def zookeeper_data(hosts: Sequence[InspectedHost]) -> dict[str, bool | None]:
 
 
 def _elected(host: InspectedHost, path: str) -> bool | None:
-    found = {directory.path: directory.elected for _, directory in host.on_present_disks()}
-    return found.get(path)
+    elected = {directory.path: directory.elected for _, directory in host.on_present_disks()}
+    return elected.get(path)

@@ -31,9 +31,9 @@ def _replication_factor(cluster: Cluster) -> Findings:
         for key in _FACTORS:
             factor = node.properties.number(key)
             if factor is not None and factor > count:
-                what = f"{key} {factor} > {count} broker{'s' if count > 1 else ''}."
+                problem = f"{key} {factor} > {count} broker{'s' if count > 1 else ''}."
                 fix = f"Set {key}: {min(3, count)}, or add brokers."
-                yield Finding(what, fix, place(node, key), (name,))
+                yield Finding(problem, fix, place(node, key), (name,))
 
 
 @rule("min-isr", each=nodes)
@@ -43,8 +43,8 @@ def _min_isr(node: KafkaNode) -> Findings:
         minimum, factor = node.properties.number(key), node.properties.number(factor_key)
         if minimum is None or factor is None or minimum < factor or minimum == factor == 1:
             continue
-        what = f"{key} {minimum} >= {factor_key} {factor}."
-        yield Finding(what, f"Set {key}: {max(1, factor - 1)}.", place(node, key))
+        problem = f"{key} {minimum} >= {factor_key} {factor}."
+        yield Finding(problem, f"Set {key}: {max(1, factor - 1)}.", place(node, key))
 
 
 def _racks(cluster: Cluster) -> dict[str, str]:
@@ -60,10 +60,10 @@ def _rack_missing(cluster: Cluster) -> Findings:
     racks = _racks(cluster)
     without = tuple(name for name, rack in racks.items() if not rack)
     if without and len(without) < len(racks):
-        known = listing(f"{name} in {rack}" for name, rack in racks.items() if rack)
-        what = f"{listing(without)} {'have' if len(without) > 1 else 'has'} no rack ({known})."
+        placed = listing(f"{name} in {rack}" for name, rack in racks.items() if rack)
+        problem = f"{listing(without)} {'have' if len(without) > 1 else 'has'} no rack ({placed})."
         fix = f"Set kafka_rack on {listing(without)}, or remove it from the others."
-        yield Finding(what, fix, hosts=without)
+        yield Finding(problem, fix, hosts=without)
 
 
 @rule("rack-spelling", where="kafka_rack")
@@ -75,9 +75,9 @@ def _rack_spelling(cluster: Cluster) -> Findings:
     for alike, brokers_there in shared_values({name: _plain(rack) for name, rack in racks.items()}):
         spellings = sorted({racks[name] for name in brokers_there})
         if len(spellings) > 1:
-            what = f"The racks {listing(spellings)} differ only in how {alike} is written."
+            problem = f"The racks {listing(spellings)} differ only in how {alike} is written."
             fix = f"Set kafka_rack of all of {listing(brokers_there)} to one of them."
-            yield Finding(what, fix, hosts=tuple(brokers_there))
+            yield Finding(problem, fix, hosts=tuple(brokers_there))
 
 
 def _plain(rack: str) -> str:
@@ -94,5 +94,5 @@ def _rack_too_few(cluster: Cluster) -> Findings:
     factor = max((number for number in numbers if number is not None), default=0)
     if "" not in names and 0 < len(names) < factor:  # a missing rack is refused above
         count = f"{len(names)} rack{'s' if len(names) > 1 else ''} ({listing(sorted(names))})"
-        what = f"default.replication.factor {factor} > {count}."
-        yield Finding(what, f"Use {factor} racks to survive the loss of one.")
+        problem = f"default.replication.factor {factor} > {count}."
+        yield Finding(problem, f"Use {factor} racks to survive the loss of one.")

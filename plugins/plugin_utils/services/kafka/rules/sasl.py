@@ -69,22 +69,22 @@ _ALLOWED = "org.apache.kafka.sasl.oauthbearer.allowed.urls"
 
 
 @rule("jaas-config", each=properties("kafka"))
-def _jaas_config(_: KafkaNode, one: Property) -> Findings:
+def _jaas_config(_: KafkaNode, setting: Property) -> Findings:
     """Kafka does not start with an entry that it cannot parse (JaasConfig)."""
-    text = _QUOTED_OR_COMMENT.sub(lambda match: match[1] or " ", str(one.value))
-    if one.key.endswith(_JAAS) and "${" not in text and not _ENTRY.fullmatch(text):
+    text = _QUOTED_OR_COMMENT.sub(lambda match: match[1] or " ", str(setting.value))
+    if setting.key.endswith(_JAAS) and "${" not in text and not _ENTRY.fullmatch(text):
         fix = "Write the class of the login module, required, its options, and a semicolon at the "
         fix += "end."
-        yield Finding(f"{one.key} is not an entry of JAAS.", fix, one.where)
+        yield Finding(f"{setting.key} is not an entry of JAAS.", fix, setting.where)
 
 
 @rule("sasl-mechanism-name", each=properties("kafka"))
-def _sasl_mechanism_name(_: KafkaNode, one: Property) -> Findings:
+def _sasl_mechanism_name(_: KafkaNode, setting: Property) -> Findings:
     """Kafka finds no entry of JAAS and no provider for it, and does not start."""
-    for name in texts(one.value) if one.key.endswith(_NAMING) else ():
+    for name in texts(setting.value) if setting.key.endswith(_NAMING) else ():
         near = nearest(name.upper().replace("_", "-"), [*_MECHANISMS], _NEARLY)
         if near and name not in _MECHANISMS:
-            yield Finding(f"{one.key} has {name}.", f"Write {near}.", one.where)
+            yield Finding(f"{setting.key} has {name}.", f"Write {near}.", setting.where)
 
 
 @rule("sasl-login", each=nodes_as_written)
@@ -106,15 +106,17 @@ def _sasl_login(node: KafkaNode) -> Findings:
         # Of a closed cluster's own listeners without TLS, plaintext-listener.
         preset = not enabled and node.is_secured and not listener.encrypted
         if listener.protocol.startswith("SASL_") and missing and not preset:
-            what = f"The listener {listener.name} ({listener.protocol}) has no entry of JAAS for "
-            what += f"{listing(missing)}{'' if enabled else ', the default mechanism'}."
+            problem = (
+                f"The listener {listener.name} ({listener.protocol}) has no entry of JAAS for "
+            )
+            problem += f"{listing(missing)}{'' if enabled else ', the default mechanism'}."
             key = f"listener.name.{listener.name.lower()}.{missing[0].lower()}.{_JAAS}"
             fix = f'Set {key}, from a vault, to "{_LOGIN_MODULES[missing[0]]} required ...;".'
             if not enabled:
                 key = _ENABLED
                 fix = f"Set {key} to the mechanisms of its clients, and the entry of each: "
                 fix += f"listener.name.{listener.name.lower()}.<mechanism>.{_JAAS}."
-            yield Finding(what, fix, f"kafka_config[{key}]")
+            yield Finding(problem, fix, f"kafka_config[{key}]")
 
 
 @rule("sasl-mechanism", each=nodes)
@@ -122,9 +124,9 @@ def _sasl_mechanism(node: KafkaNode) -> Findings:
     """Nodes could not log in to each other, and the cluster would not form."""
     inner = node.listeners.between_brokers.upper()
     used = [
-        (one, "sasl.mechanism.inter.broker.protocol")
-        for one in node.listeners.as_broker
-        if one.name.upper() == inner
+        (listener, "sasl.mechanism.inter.broker.protocol")
+        for listener in node.listeners.as_broker
+        if listener.name.upper() == inner
     ]
     if node.mode == "kraft" and node.is_controller:
         used.append((node.listeners.controller, "sasl.mechanism.controller.protocol"))
@@ -132,11 +134,11 @@ def _sasl_mechanism(node: KafkaNode) -> Findings:
         config = node.properties.at(listener)
         enabled = enabled_mechanisms(config)
         mechanism = str(node.config.get(key, _DEFAULT))
-        known = mechanism in enabled or any("${" in text for text in (mechanism, *enabled))
-        if listener.protocol.startswith("SASL_") and not known:
-            what = f"{key} is {mechanism}, and the listener {listener.name} accepts "
-            what += f"{listing(enabled)}."
-            yield Finding(what, f"Set {key}: {enabled[0]}.", place(node, key))
+        is_accepted = mechanism in enabled or any("${" in text for text in (mechanism, *enabled))
+        if listener.protocol.startswith("SASL_") and not is_accepted:
+            problem = f"{key} is {mechanism}, and the listener {listener.name} accepts "
+            problem += f"{listing(enabled)}."
+            yield Finding(problem, f"Set {key}: {enabled[0]}.", place(node, key))
 
 
 @rule("oauth-url", each=nodes)
@@ -146,41 +148,44 @@ def _oauth_url(node: KafkaNode) -> Findings:
     """
     prefix = f"-D{_ALLOWED}="
     words = java_words(node.settings["kafka_java_options"])
-    given = [word.removeprefix(prefix) for word in words if word.startswith(prefix)]
-    allowed = texts("".join(given[-1:]))  # Java takes the last one
-    wanted = {
+    configured = [word.removeprefix(prefix) for word in words if word.startswith(prefix)]
+    allowed = texts("".join(configured[-1:]))  # Java takes the last one
+    urls = {
         str(value): key
         for key, value in node.config.items()
         if _OAUTH_URLS.fullmatch(key) and "${" not in str(value)
     }
-    missing = [url for url in wanted if url not in allowed]
-    if missing and (given or release_numbers(node.version) >= (4,)):
+    missing = [url for url in urls if url not in allowed]
+    if missing and (configured or release_numbers(node.version) >= (4,)):
         fix = f"Set {prefix}{','.join([*allowed, *missing])} in kafka_java_options."
-        what = f"{listing(missing)} {'are' if len(missing) > 1 else 'is'} not allowed by name."
-        yield Finding(what, fix, place(node, wanted[missing[0]]))
+        problem = f"{listing(missing)} {'are' if len(missing) > 1 else 'is'} not allowed by name."
+        yield Finding(problem, fix, place(node, urls[missing[0]]))
 
 
 @rule("sasl-plain-unencrypted", each=nodes)
 def _sasl_plain_unencrypted(node: KafkaNode) -> Findings:
     """PLAIN sends the password as it is: whoever sees the connection can log in with it."""
-    for one in node.listeners.all:
-        enabled = enabled_mechanisms(node.properties.at(one))
-        if one.protocol == "SASL_PLAINTEXT" and "PLAIN" in enabled:
-            what = f"The listener {one.name} takes PLAIN without TLS."
-            yield Finding(what, "Set protocol: SASL_SSL for it.", "kafka_listeners")
+    for listener in node.listeners.all:
+        enabled = enabled_mechanisms(node.properties.at(listener))
+        if listener.protocol == "SASL_PLAINTEXT" and "PLAIN" in enabled:
+            problem = f"The listener {listener.name} takes PLAIN without TLS."
+            yield Finding(problem, "Set protocol: SASL_SSL for it.", "kafka_listeners")
 
 
 @rule("plain-users", each=nodes_as_written)
 def _plain_users(node: KafkaNode) -> Findings:
     """PLAIN accepts only the users in its JAAS configuration: nobody could log in."""
-    for one in node.listeners.all:
-        config = node.properties.at(one)
-        takes = one.protocol.startswith("SASL_") and "PLAIN" in enabled_mechanisms(config)
+    for listener in node.listeners.all:
+        config = node.properties.at(listener)
+        takes = listener.protocol.startswith("SASL_") and "PLAIN" in enabled_mechanisms(config)
         if takes and entry_users(config, "PLAIN") == set():
-            key = f"listener.name.{one.name.lower()}.plain.{_JAAS}"
-            what = f"The listener {one.name} accepts PLAIN, and its JAAS configuration has no user."
+            key = f"listener.name.{listener.name.lower()}.plain.{_JAAS}"
+            problem = (
+                f"The listener {listener.name} accepts PLAIN, "
+                "and its JAAS configuration has no user."
+            )
             fix = 'Add user_<name>="<password>" for each, from a vault.'
-            yield Finding(what, fix, place(node, key, f"plain.{_JAAS}"))
+            yield Finding(problem, fix, place(node, key, f"plain.{_JAAS}"))
 
 
 def enabled_mechanisms(config: Mapping[str, Any]) -> list[str]:
@@ -201,8 +206,8 @@ def entry_users(config: Mapping[str, Any], mechanism: str) -> set[str] | None:
     None if others may log in, of whom the inventory does not know.
     """
     entry = str(config.get(f"{mechanism.lower()}.{_JAAS}") or "")
-    known = mechanism in _ENTRY_USERS and "${" not in entry
-    if not known or has_own_checks(config, mechanism):
+    is_readable = mechanism in _ENTRY_USERS and "${" not in entry
+    if not is_readable or has_own_checks(config, mechanism):
         return None
     return {*_ENTRY_USERS[mechanism].findall(entry)}
 
@@ -212,16 +217,18 @@ def _oauth_unchecked(node: KafkaNode) -> Findings:
     """Without these a token that was made for another service, or by anybody, would be accepted;
     without the handler Kafka checks no signature, whatever else is set (SaslChannelBuilder).
     """
-    for one in node.listeners.all:
-        enabled = enabled_mechanisms(node.properties.at(one))
-        if one.protocol.startswith("SASL_") and _OAUTH in enabled:
-            wanted = _oauth_missing(node, one)
-            if wanted:
-                first = next(iter(wanted))
-                missing = [f"{key}{value and f': {value}'}" for key, value in wanted.items()]
-                what = f"The listener {one.name} accepts {_OAUTH} without {listing(missing)}."
+    for listener in node.listeners.all:
+        enabled = enabled_mechanisms(node.properties.at(listener))
+        if listener.protocol.startswith("SASL_") and _OAUTH in enabled:
+            required = _oauth_missing(node, listener)
+            if required:
+                first = next(iter(required))
+                missing = [f"{key}{value and f': {value}'}" for key, value in required.items()]
+                problem = (
+                    f"The listener {listener.name} accepts {_OAUTH} without {listing(missing)}."
+                )
                 fix = f"Set {listing(missing)} in kafka_config."
-                yield Finding(what, fix, place(node, first))
+                yield Finding(problem, fix, place(node, first))
 
 
 def _oauth_missing(node: KafkaNode, listener: Listener) -> dict[str, str]:
@@ -232,7 +239,7 @@ def _oauth_missing(node: KafkaNode, listener: Listener) -> dict[str, str]:
     of_listener = f"listener.name.{listener.name.lower()}."
     prefixes = (f"{of_listener}{_OAUTH.lower()}.", of_listener, "")  # the first one wins
     written = {
-        key: next((f"{x}{key}" for x in prefixes if f"{x}{key}" in node.config), key)
+        key: next((f"{prefix}{key}" for prefix in prefixes if f"{prefix}{key}" in node.config), key)
         for key in (_VALIDATOR, *_OAUTH_CHECKS)
     }
     handler = f"{prefixes[0]}{_HANDLER}"  # has no other name
@@ -247,8 +254,8 @@ def _oauth_missing(node: KafkaNode, listener: Listener) -> dict[str, str]:
         return missing
     if validator.endswith(".ClientJwtValidator"):  # which checks no signature
         missing[written[_VALIDATOR]] = f"{_KAFKA}.oauthbearer.BrokerJwtValidator"
-    wanted = [written[key] for key in _OAUTH_CHECKS]
-    return missing | {key: "" for key in wanted if not node.config.get(key)}
+    required = [written[key] for key in _OAUTH_CHECKS]
+    return missing | {key: "" for key in required if not node.config.get(key)}
 
 
 def _is_custom(name: str) -> bool:
@@ -264,6 +271,6 @@ def _oauth_unencrypted(service: Service) -> Findings:
     for variable in (*service.own_layers, *CLIENT_SETTINGS.get(service.product, ())):
         for key, value in by_name(service.settings[variable]).items():
             if _OAUTH_URLS.fullmatch(key) and _UNENCRYPTED.match(str(value)):
-                what = f"{key} is a URL without TLS."
+                problem = f"{key} is a URL without TLS."
                 fix = "Set one that begins with https, or, for keys, a file."
-                yield Finding(what, fix, f"{variable}[{key}]")
+                yield Finding(problem, fix, f"{variable}[{key}]")

@@ -33,41 +33,51 @@ def _authorizer_mode(node: KafkaNode) -> Findings:
     """Each authorizer works in one of the two modes only; Kafka 4 has no AclAuthorizer."""
     authorizer, right = node.config.get(AUTHORIZER), AUTHORIZERS[node.mode]
     if authorizer in AUTHORIZERS.values() and authorizer != right:
-        what = f"{authorizer} does not work with {MODES[node.mode]}."
-        yield Finding(what, f"Set {AUTHORIZER}: {right}.", place(node, AUTHORIZER))
+        problem = f"{authorizer} does not work with {MODES[node.mode]}."
+        yield Finding(problem, f"Set {AUTHORIZER}: {right}.", place(node, AUTHORIZER))
 
 
 @rule("open-to-everybody")
 def _open_to_everybody(cluster: Cluster) -> Findings:
     """Whoever reaches the address may read, write and administer, and run code on Spark's hosts."""
     open_to_all: dict[str, dict[str, Service | Packaged]] = {}
-    every: list[tuple[str, Service | Packaged]] = [*all_services(cluster)]
-    every += [*cluster.metrics.items(), *cluster.monitoring.items()]
-    for host, service in every:
+    host_services: list[tuple[str, Service | Packaged]] = [*all_services(cluster)]
+    host_services += [*cluster.metrics.items(), *cluster.monitoring.items()]
+    for host, service in host_services:
         if service.is_open and not _asks_who_connects(service):
             open_to_all.setdefault(service.product, {})[host] = service
     for product, services in open_to_all.items():
-        found = {x for host, one in services.items() for x in _reached(cluster, host, one)}
-        if found:
-            what = f"{next(iter(services.values())).title} is open, and the internet reaches "
-            what += f"{'addresses' if len(found) > 1 else 'an address'} of it, "
-            what += f"{listing(sorted(found))}."
+        addresses = {
+            address
+            for host, service in services.items()
+            for address in _reached(cluster, host, service)
+        }
+        if addresses:
+            problem = f"{next(iter(services.values())).title} is open, and the internet reaches "
+            problem += f"{'addresses' if len(addresses) > 1 else 'an address'} of it, "
+            problem += f"{listing(sorted(addresses))}."
             closed = getattr(next(iter(services.values())), "closed", STANDARD)
             fix = f"Set {product}_security: {closed}, or private addresses."
-            yield Finding(what, fix, f"{product}_security", tuple(services))
+            yield Finding(problem, fix, f"{product}_security", tuple(services))
     if reached := _reached_although_closed(cluster):
-        [listener, *_] = [one for _, node in nodes_as_written(cluster) for one in opened(node)]
+        [listener, *_] = [
+            listener for _, node in nodes_as_written(cluster) for listener in opened(node)
+        ]
         key, fix = asked_for_certificates(listener)
-        what = f"Whoever reaches the listener {listener.name} may do everything, and the internet "
-        what += f"reaches {listing(reached)}."
+        problem = (
+            f"Whoever reaches the listener {listener.name} may do everything, and the internet "
+        )
+        problem += f"reaches {listing(reached)}."
         where = f"kafka_config[{key}]"
-        yield Finding(what, f"{fix}, or set private addresses.", where, tuple(cluster.kafka))
+        yield Finding(problem, f"{fix}, or set private addresses.", where, tuple(cluster.kafka))
 
 
 def _reached_although_closed(cluster: Cluster) -> list[str]:
     """Return the addresses of closed nodes at which anybody may do everything."""
-    every = [(host, node) for host, node in nodes_as_written(cluster) if opened(node)]
-    return sorted({one for host, node in every for one in _reached(cluster, host, node)})
+    opened_nodes = [(host, node) for host, node in nodes_as_written(cluster) if opened(node)]
+    return sorted(
+        {address for host, node in opened_nodes for address in _reached(cluster, host, node)}
+    )
 
 
 @rule("opened-again", severity="warning")
@@ -76,20 +86,20 @@ def _opened_again(cluster: Cluster) -> Findings:
     refused = _reached_although_closed(cluster)
     for host, node in nodes_as_written(cluster):
         listeners = opened(node)
-        for one in listeners if not refused else ():
-            key, fix = asked_for_certificates(one)
-            what = f"Whoever reaches the listener {one.name} may do everything."
-            yield Finding(what, f"{fix}.", place(node, key), (host,))
+        for listener in listeners if not refused else ():
+            key, fix = asked_for_certificates(listener)
+            problem = f"Whoever reaches the listener {listener.name} may do everything."
+            yield Finding(problem, f"{fix}.", place(node, key), (host,))
         users_may = node.is_secured and has_known_authorizer(node) and everybody_may(node)
         if users_may and not listeners:
-            what = f"Users may do everything on resources without ACLs: {EVERYBODY_MAY} is true."
+            problem = f"Users may do everything on resources without ACLs: {EVERYBODY_MAY} is true."
             fix = f"Set {EVERYBODY_MAY}: false once all users have their grants."
-            yield Finding(what, fix, place(node, EVERYBODY_MAY), (host,))
+            yield Finding(problem, fix, place(node, EVERYBODY_MAY), (host,))
 
 
 def _reached(cluster: Cluster, host: str, service: Service | Packaged) -> list[str]:
     """Return the addresses by which the internet reaches a service."""
-    ports = [integer(one.port) or 0 for one in service.listening]
+    ports = [integer(listener.port) or 0 for listener in service.listening]
     return sorted(cluster.public_addresses(host, ports))
 
 
@@ -98,14 +108,14 @@ def _asks_who_connects(service: Service | Packaged) -> bool:
     if isinstance(service, Packaged):
         return False
     if isinstance(service, KafkaNode):
-        return all(_asks_for_identity(service, one) for one in service.listeners.all)
+        return all(_asks_for_identity(service, listener) for listener in service.listeners.all)
     authenticates = is_true(service.config.get("spark.authenticate"))
     return authenticates and bool(service.config.get(UI_FILTERS))
 
 
 def _asks_for_identity(node: KafkaNode, listener: Listener) -> bool:
-    asked = listener.encrypted and stores.client_auth(node, listener) == "required"
-    return listener.protocol.startswith("SASL_") or asked
+    requires_certificate = listener.encrypted and stores.client_auth(node, listener) == "required"
+    return listener.protocol.startswith("SASL_") or requires_certificate
 
 
 @rule("authorizer-differs")
@@ -114,11 +124,11 @@ def _authorizer_differs(cluster: Cluster) -> Findings:
     ACL can be made, or a part of the nodes checks none.
     """
     values = {name: str(node.config.get(AUTHORIZER) or "") for name, node in nodes(cluster)}
-    parts = differing(cluster, "kafka_config", values)
-    if parts and "" in values.values():
+    differences = differing(cluster, "kafka_config", values)
+    if differences and "" in values.values():
         fix = f"Set {AUTHORIZER} once, in kafka_config of all Kafka hosts."
         yield Finding(
-            f"{AUTHORIZER} is {parts}.", fix, f"kafka_config[{AUTHORIZER}]", tuple(values)
+            f"{AUTHORIZER} is {differences}.", fix, f"kafka_config[{AUTHORIZER}]", tuple(values)
         )
 
 
@@ -128,24 +138,26 @@ def _protocol_between_nodes(host: InspectedHost) -> Findings:
     with the new one talk to each other: both need both listeners, with the same protocols.
     """
     node = host.kafka
-    if node is None or not any(found.meta for _, found in host.data()):
+    if node is None or not any(directory.meta for _, directory in host.data()):
         return
-    every = (*node.listeners.brokers, *node.listeners.controllers)
-    new = {one.name.upper(): one.protocol for one in every}
+    listeners = (*node.listeners.brokers, *node.listeners.controllers)
+    new = {listener.name.upper(): listener.protocol for listener in listeners}
     old = {name.upper(): protocol for name, protocol in host.found.protocols.items()}
-    wanted = {
+    configured = {
         "brokers": node.listeners.between_brokers,
         "controllers": node.listeners.controller.name,
     }
     for role, name in host.found.between_nodes.items():
-        before, after = name.upper(), wanted[role].upper()
-        if any(old.get(one) != new.get(one) for one in (before, after)):
-            what = f"Nodes talk to {role} by {before} ({old.get(before)}), and would by {after} "
-            what += f"({new.get(after)})."
+        before, after = name.upper(), configured[role].upper()
+        if any(
+            old.get(listener_name) != new.get(listener_name) for listener_name in (before, after)
+        ):
+            problem = f"Nodes talk to {role} by {before} ({old.get(before)}), and would by {after} "
+            problem += f"({new.get(after)})."
             fix = "Set kafka_security, kafka_listeners, kafka_inter_broker_listener and "
             fix += "kafka_controller_listener to what the cluster was deployed with; listeners for "
             fix += "clients can be added. To close an open cluster, run secure.yml."
-            yield Finding(what, fix)
+            yield Finding(problem, fix)
 
 
 @host_rule("security-change-differs", where="kafka_secrets_dir")
@@ -153,36 +165,46 @@ def _security_change_differs(host: InspectedHost) -> Findings:
     """What nodes listen on while an open cluster is closed follows from the record of secure.yml:
     with an earlier one, or none, clients would lose their listener, or get back one that is closed.
     """
-    node, known = host.kafka, host.found.protocols
-    if node is None or not known or not any(found.meta for _, found in host.data()):
+    node, protocols = host.kafka, host.found.protocols
+    if node is None or not protocols or not any(directory.meta for _, directory in host.data()):
         return
     change, record = node.listeners.change, node.listeners.change_record
-    lost = [x.name for x in node.listeners.former if x.name not in known] if change else []
+    lost = (
+        [listener.name for listener in node.listeners.former if listener.name not in protocols]
+        if change
+        else []
+    )
     fix = f"Copy {node.secrets.directory} from the control node where secure.yml was run last."
     if change and change.complete and lost:
-        what = f"{transition.SECURITY} says that the node has {listing(lost)}, and it does not."
+        problem = f"{transition.SECURITY} says that the node has {listing(lost)}, and it does not."
         fix += f" If the cluster was removed since, delete {transition.SECURITY}."
-        yield Finding(what, fix)
+        yield Finding(problem, fix)
     ending = record is not None and record.phase == ENDED and not record.complete
-    kept = {one.name for one in (*node.listeners.brokers, *node.listeners.controllers)}
-    opened = [name for name, one in known.items() if one == "PLAINTEXT" and name not in kept]
+    configured = {
+        listener.name for listener in (*node.listeners.brokers, *node.listeners.controllers)
+    }
+    opened = [
+        name
+        for name, protocol in protocols.items()
+        if protocol == "PLAINTEXT" and name not in configured
+    ]
     if set(opened) & set(host.found.between_nodes.values()):
         return  # protocol-between-nodes
     if node.is_secured and not change and not ending and opened:
-        what = f"The node has the open listener {listing(opened)}, which would be closed."
-        yield Finding(what, f"{fix} Run secure.yml to close it.")
+        problem = f"The node has the open listener {listing(opened)}, which would be closed."
+        yield Finding(problem, f"{fix} Run secure.yml to close it.")
 
 
 @hosts_rule("security-change-left", where="kafka_secrets_dir")
 def _security_change_left(hosts: Sequence[InspectedHost]) -> Findings:
     """A new cluster would have the listeners that the record asks for, which may be open ones."""
     nodes_there = [(host, host.kafka) for host in hosts if host.kafka]
-    is_new = not any(found.meta for host, _ in nodes_there for _, found in host.data())
+    is_new = not any(directory.meta for host, _ in nodes_there for _, directory in host.data())
     for host, node in nodes_there[:1]:
         if is_new and node.listeners.change and len(nodes_there) == len(host.cluster.kafka):
-            what = f"{transition.SECURITY} is of a cluster that is gone: no node has data."
+            problem = f"{transition.SECURITY} is of a cluster that is gone: no node has data."
             fix = f"Delete {node.secrets.directory}/{transition.SECURITY}."
-            yield Finding(what, fix, hosts=tuple(host.cluster.kafka))
+            yield Finding(problem, fix, hosts=tuple(host.cluster.kafka))
 
 
 @host_rule("authorizer-new", where="kafka_security")
@@ -191,15 +213,15 @@ def _authorizer_new(host: InspectedHost) -> Findings:
     certificates have other names than the super users.
     """
     node = host.kafka
-    if node is None or not any(found.meta for _, found in host.data()):
+    if node is None or not any(directory.meta for _, directory in host.data()):
         return
     preset = node.config.get(AUTHORIZER) and not node.properties.layer_of(AUTHORIZER)
     if host.found.authorizer == "" and preset and not node.listeners.change:
-        what = "The node runs without an authorizer, and kafka_security would set one."
+        problem = "The node runs without an authorizer, and kafka_security would set one."
         fix = "Set kafka_security: open to leave the cluster as it is, or, in kafka_config, "
         fix += f"{AUTHORIZER} and, until all clients have grants, "
         fix += "allow.everyone.if.no.acl.found: true."
-        yield Finding(what, fix)
+        yield Finding(problem, fix)
 
 
 @host_rule("authority-differs", where="kafka_secrets_dir")
@@ -215,22 +237,28 @@ def _authority_differs(host: InspectedHost) -> Findings:
         (host.found.authorities, signing(node.secrets), "does not trust the CA that signs with"),
         (host.found.signed_by, node.secrets.authority, "has a certificate of another CA than"),
     )
-    wrong = [how for found, ours, how in pairs if found and not {*found} & {*identities(ours)}]
+    wrong = [
+        how
+        for host_identities, ours, how in pairs
+        if host_identities and not {*host_identities} & {*identities(ours)}
+    ]
     if wrong:
-        what = f"The node {wrong[0]} {node.secrets.directory}."
+        problem = f"The node {wrong[0]} {node.secrets.directory}."
         fix = "Copy that directory from the control node that deployed the cluster. If it is lost, "
         fix += "remove Kafka from all nodes, which keeps the data (teardown.yml), and run site.yml "
         fix += "-e secrets_accept=true."
-        yield Finding(what, fix)
+        yield Finding(problem, fix)
 
 
 @rule("secrets-open", where="kafka_secrets_dir")
 def _secrets_open(cluster: Cluster) -> Findings:
     """Whoever reads the key of a CA or a password can act as any node or as that user."""
-    kept = cluster.inventory.secrets
-    if kept.mode & 0o077:
-        what = f"{kept.directory} has the mode {kept.mode:04o}: other accounts can enter it."
-        yield Finding(what, f"Run chmod -R go= {kept.directory}.", hosts=tuple(cluster.hosts))
+    secrets = cluster.inventory.secrets
+    if secrets.mode & 0o077:
+        problem = (
+            f"{secrets.directory} has the mode {secrets.mode:04o}: other accounts can enter it."
+        )
+        yield Finding(problem, f"Run chmod -R go= {secrets.directory}.", hosts=tuple(cluster.hosts))
 
 
 @hosts_rule("secrets-older", where="kafka_secrets_dir")
@@ -238,16 +266,21 @@ def _secrets_older(hosts: Sequence[InspectedHost]) -> Findings:
     """An older copy would bring back passwords and keys that were replaced, perhaps since they were
     stolen, and others of what it does not have.
     """
-    kept = hosts[0].cluster.inventory.secrets
+    secrets = hosts[0].cluster.inventory.secrets
     recorded = {
         host.name: secret_store.deployed_with(host.found.secrets, host.cluster.deployed(host.name))
         for host in hosts
     }
-    newer = secret_store.newer_hosts(kept.store, recorded)
+    newer = secret_store.newer_hosts(secrets.store, recorded)
     doubt = secret_store.doubt(newer, recorded)
-    present = f"is {kept.store.generation}" if kept.store else "has no generation"
+    present = f"is {secrets.store.generation}" if secrets.store else "has no generation"
     for deployed, names in newer.items():
-        what = f"{kept.directory} {present}, and does not come after that of {listing(names)}, "
-        fix = f"Copy it from where that one was made, in place of {kept.directory}. If it is lost, "
+        problem = (
+            f"{secrets.directory} {present}, and does not come after that of {listing(names)}, "
+        )
+        fix = (
+            f"Copy it from where that one was made, in place of {secrets.directory}. "
+            "If it is lost, "
+        )
         fix += "run site.yml -e secrets_accept=true, which replaces generated passwords."
-        yield Finding(f"{what}{deployed}.", f"{fix}{doubt}", hosts=tuple(names))
+        yield Finding(f"{problem}{deployed}.", f"{fix}{doubt}", hosts=tuple(names))

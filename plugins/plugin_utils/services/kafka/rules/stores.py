@@ -35,11 +35,13 @@ _SUITE_OF_1_3 = re.compile(r"TLS_(?:AES|CHACHA20)_")
 @rule("listener-stores", each=nodes_as_written, where="kafka_config[ssl.keystore.location]")
 def _listener_stores(node: KafkaNode) -> Findings:
     """Without a key and a certificate every TLS handshake fails."""
-    for one in node.listeners.all:
-        config = node.properties.at(one)
-        if one.encrypted and not any(config.get(key) for key in _KEYS):
+    for listener in node.listeners.all:
+        config = node.properties.at(listener)
+        if listener.encrypted and not any(config.get(key) for key in _KEYS):
             fix = f"Set {_SET_KEYSTORE}; and {_SET_TRUSTSTORE}."
-            yield Finding(f"The listener {one.name} ({one.protocol}) has no key store.", fix)
+            yield Finding(
+                f"The listener {listener.name} ({listener.protocol}) has no key store.", fix
+            )
 
 
 @rule("store-password", each=nodes_as_written)
@@ -67,12 +69,12 @@ def _store_name(node: KafkaNode) -> Findings:
     """
     for kind, store, config in _stores(node):
         if _misnamed(store, config, kind):
-            what = f"{store} is read as {_type_of(config, kind)}."
+            problem = f"{store} is read as {_type_of(config, kind)}."
             if store.lower().endswith(_PEM_ENDS):
                 fix = f"Set ssl.{kind}.type: PEM."
             else:
                 fix = f"Set ssl.{kind}.location to a file in PEM."
-            yield Finding(what, fix, f"kafka_config[ssl.{kind}.type]")
+            yield Finding(problem, fix, f"kafka_config[ssl.{kind}.type]")
 
 
 def _misnamed(store: str, config: Mapping[str, Any], kind: str) -> bool:
@@ -95,18 +97,18 @@ def _store_path(node: KafkaNode) -> Findings:
 def _store_type(node: KafkaNode) -> Findings:
     """Java supports no other type, and a listener with one does not start."""
     for kind, store, config in _stores(node):
-        found = _type_of(config, kind)
+        store_type = _type_of(config, kind)
         options = " ".join(node.settings["kafka_java_options"])
         brings_more = (
             config.get("security.providers")
             or config.get("ssl.provider")
             or "-Djava.security.properties=" in options
         )
-        if found not in _TYPES and not brings_more and "${" not in found:
-            near = nearest(found, [*_TYPES[:3]], 0.5) or "PEM"
+        if store_type not in _TYPES and not brings_more and "${" not in store_type:
+            near = nearest(store_type, [*_TYPES[:3]], 0.5) or "PEM"
             fix = f"Set ssl.{kind}.type: {near}; Java's own are {listing(_TYPES)}."
-            what = f"The store {store} has the type {found}."
-            yield Finding(what, fix, f"kafka_config[ssl.{kind}.type]")
+            problem = f"The store {store} has the type {store_type}."
+            yield Finding(problem, fix, f"kafka_config[ssl.{kind}.type]")
 
 
 @rule("tls-suites", each=nodes_as_written)
@@ -114,28 +116,30 @@ def _tls_suites(node: KafkaNode) -> Findings:
     """A cipher suite belongs to TLS 1.3 or to older versions: without one for an enabled protocol
     every handshake fails.
     """
-    for one in node.listeners.all:
-        config = node.properties.at(one) if one.encrypted else {}
+    for listener in node.listeners.all:
+        config = node.properties.at(listener) if listener.encrypted else {}
         suites = texts(config.get("ssl.cipher.suites"))
         enabled = texts(config.get("ssl.enabled.protocols")) or ["TLSv1.2", "TLSv1.3"]
         newest = {bool(_SUITE_OF_1_3.match(suite)) for suite in suites}
         if suites and not newest & {protocol == "TLSv1.3" for protocol in enabled}:
-            what = f"{listing(suites)} is not for {listing(enabled)}."
+            problem = f"{listing(suites)} is not for {listing(enabled)}."
             fix = "Set ssl.cipher.suites to suites of these protocols, or delete it."
-            yield Finding(what, fix, "kafka_config[ssl.cipher.suites]")
+            yield Finding(problem, fix, "kafka_config[ssl.cipher.suites]")
 
 
 @rule("client-certificate-optional", each=nodes_as_written)
 def _client_certificate_optional(node: KafkaNode) -> Findings:
     """With `requested` a client without a certificate is let in as User:ANONYMOUS."""
-    for one in node.listeners.all:
-        config = node.properties.at(one) if one.encrypted else {}
+    for listener in node.listeners.all:
+        config = node.properties.at(listener) if listener.encrypted else {}
         if str(config.get("ssl.client.auth")).lower() == "requested":
-            what = f"The listener {one.name} requests a certificate and does not require it."
-            own = f"listener.name.{one.name.lower()}.ssl.client.auth"
-            key = own if own in node.config else "ssl.client.auth"
+            problem = (
+                f"The listener {listener.name} requests a certificate and does not require it."
+            )
+            listener_key = f"listener.name.{listener.name.lower()}.ssl.client.auth"
+            key = listener_key if listener_key in node.config else "ssl.client.auth"
             fix = f"Set {key}: required, or none where clients log in by SASL."
-            yield Finding(what, fix, place(node, key))
+            yield Finding(problem, fix, place(node, key))
 
 
 def _stores(node: KafkaNode) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
@@ -154,39 +158,46 @@ def _type_of(config: Mapping[str, Any], kind: str) -> str:
 def _tls_protocols(node: KafkaNode) -> Findings:
     """Java switches these off (jdk.tls.disabledAlgorithms): every handshake would fail."""
     options = " ".join(node.settings["kafka_java_options"])
-    for one in node.listeners.all if "-Djava.security.properties=" not in options else ():
-        config = node.properties.at(one) if one.encrypted else {}
+    for listener in node.listeners.all if "-Djava.security.properties=" not in options else ():
+        config = node.properties.at(listener) if listener.encrypted else {}
         enabled = texts(config.get("ssl.enabled.protocols"))
         if enabled and {*enabled} <= {*_SWITCHED_OFF}:
-            what = f"The listener {one.name} has only {listing(enabled)}."
+            problem = f"The listener {listener.name} has only {listing(enabled)}."
             fix = "Set ssl.enabled.protocols to TLSv1.2 and TLSv1.3, or delete it."
-            yield Finding(what, fix, "kafka_config[ssl.enabled.protocols]")
+            yield Finding(problem, fix, "kafka_config[ssl.enabled.protocols]")
 
 
 @rule("client-key", each=nodes)
 def _client_key(node: KafkaNode) -> Findings:
     """Clients ignore an unknown key with a warning, and could not connect without the right one."""
-    known = [*_OF_CLIENTS, *(key for key in node.table if key.startswith(_PREFIXES))]
+    client_keys = [*_OF_CLIENTS, *(key for key in node.table if key.startswith(_PREFIXES))]
     for variable in ("kafka_client_config", "kafka_local_client_config"):
         for key in map(str, node.settings[variable]):
-            near = "" if key in known or not key.startswith(_PREFIXES) else nearest(key, known)
+            near = (
+                ""
+                if key in client_keys or not key.startswith(_PREFIXES)
+                else nearest(key, client_keys)
+            )
             if near:
-                what = f"Clients have no key {key}."
-                yield Finding(what, f"Did you mean {near}?", f"{variable}[{key}]")
+                problem = f"Clients have no key {key}."
+                yield Finding(problem, f"Did you mean {near}?", f"{variable}[{key}]")
 
 
 @rule("client-protocol", each=nodes_as_written)
 def _client_protocol(node: KafkaNode) -> Findings:
     """Clients connect to the first listener, unless bootstrap.servers names another."""
-    given = node.settings["kafka_client_config"]
-    protocol = given.get("security.protocol")
-    for one in node.listeners.as_broker[:1] if "bootstrap.servers" not in given else ():
-        if protocol and protocol != one.protocol:
-            what = (
-                f"security.protocol is {protocol}, and the listener {one.name} is {one.protocol}."
+    client_config = node.settings["kafka_client_config"]
+    protocol = client_config.get("security.protocol")
+    for listener in (
+        node.listeners.as_broker[:1] if "bootstrap.servers" not in client_config else ()
+    ):
+        if protocol and protocol != listener.protocol:
+            problem = (
+                f"security.protocol is {protocol}, "
+                f"and the listener {listener.name} is {listener.protocol}."
             )
             fix = "Delete it; it follows from kafka_listeners."
-            yield Finding(what, fix, "kafka_client_config[security.protocol]")
+            yield Finding(problem, fix, "kafka_client_config[security.protocol]")
 
 
 @rule("listener-unreachable")
@@ -195,20 +206,25 @@ def _listener_unreachable(cluster: Cluster) -> Findings:
     before and after each restart; it reads stores in PEM only, and does not log in by itself.
     """
     for host, node in brokers(cluster):
-        one = node.listeners.for_host
+        listener = node.listeners.for_host
         if falls_back_to_default(cluster, host, "kafka_config", *_LISTENERS):
             continue
-        if one.protocol.startswith("SASL_") and not node.clients.config.get("sasl.jaas.config"):
-            what = f"Millrace connects to the listener {one.name} ({one.protocol}) and has no user."
+        if listener.protocol.startswith("SASL_") and not node.clients.config.get(
+            "sasl.jaas.config"
+        ):
+            problem = (
+                f"Millrace connects to the listener {listener.name} ({listener.protocol}) "
+                "and has no user."
+            )
             fix = "Set kafka_inter_broker_listener to a listener with protocol: SSL, or "
             fix += "sasl.mechanism and sasl.jaas.config in kafka_client_config."
-            yield Finding(what, fix, "kafka_listeners", (host,))
-        store = _unreadable_store(node, one) if one.encrypted else ""
+            yield Finding(problem, fix, "kafka_listeners", (host,))
+        store = _unreadable_store(node, listener) if listener.encrypted else ""
         if store:
-            what = f"Millrace would connect to {one.name}, whose {store} is not PEM."
+            problem = f"Millrace would connect to {listener.name}, whose {store} is not PEM."
             fix = _SET_KEYSTORE if store == "key store" else _SET_TRUSTSTORE
             where = f"kafka_config[ssl.{store.replace(' ', '')}.type]"
-            yield Finding(what, f"Set {fix}, and delete its password.", where, (host,))
+            yield Finding(problem, f"Set {fix}, and delete its password.", where, (host,))
 
 
 def _unreadable_store(node: KafkaNode, listener: Listener) -> str:

@@ -46,7 +46,7 @@ _RESERVED = ("ANONYMOUS", "*", NODES)
 def _users(cluster: Cluster) -> Iterator[tuple[str, Cluster, list[Mapping[str, Any]]]]:
     """Yield the users that the inventory gives each node; they are the same for all."""
     for host, node in nodes(cluster):
-        yield host, cluster, [mapping(one) for one in node.settings[_VARIABLE]]
+        yield host, cluster, [mapping(entry) for entry in node.settings[_VARIABLE]]
 
 
 @rule("user-duplicate", each=_users, where=_VARIABLE)
@@ -54,8 +54,8 @@ def _user_duplicate(_: Cluster, users: list[Mapping[str, Any]]) -> Findings:
     """One of the two would lose its password and its grants to the other."""
     names = {number: str(user["name"]) for number, user in enumerate(users)}
     for name, places in shared_values(names):
-        what = f"{name} is named {len(places)} times."
-        yield Finding(what, f"Keep one entry for {name}, with all its grants.")
+        problem = f"{name} is named {len(places)} times."
+        yield Finding(problem, f"Keep one entry for {name}, with all its grants.")
 
 
 @rule("user-name", each=_users, where=_VARIABLE)
@@ -91,12 +91,12 @@ def wrong_password(user: Mapping[str, Any]) -> Findings:
     """Yield what is wrong with the password of a user of Kafka or of the schema registry."""
     password = str(user.get("password") or "")
     if password and len(password) < _SHORTEST:
-        what = f"The password of {user['name']} has fewer than {_SHORTEST} characters."
-        yield Finding(what, "Choose a longer one, or delete it: then one is generated.")
+        problem = f"The password of {user['name']} has fewer than {_SHORTEST} characters."
+        yield Finding(problem, "Choose a longer one, or delete it: then one is generated.")
     if password and not _is_plain(password):
-        what = f"The password of {user['name']} has characters that files of clients lose."
+        problem = f"The password of {user['name']} has characters that files of clients lose."
         fix = "Choose one without quotes, backslashes, line breaks and spaces at its ends."
-        yield Finding(what, fix)
+        yield Finding(problem, fix)
 
 
 @rule("ca-incomplete", each=nodes, where=_KEY)
@@ -158,41 +158,49 @@ def wrong_grants(name: str, grants: Iterable[object], where: str = "") -> Findin
     for grant in map(mapping, grants):
         kinds = [kind for kind in _OPERATIONS if grant.get(kind)]
         if len(kinds) != 1:
-            what = f"A grant of {name} is for {listing(kinds) or 'no resource'}."
+            problem = f"A grant of {name} is for {listing(kinds) or 'no resource'}."
             fix = f"Write an entry for each resource: {listing(_OPERATIONS, 'or')}."
-            yield Finding(what, fix, where)
+            yield Finding(problem, fix, where)
             continue
         named = str(grant[kinds[0]])
         if kinds[0] != "cluster" and named.endswith("*") and named != "*":
-            what = f"A grant of {name} is for the {kinds[0]} {named}, in which * is a letter."
+            problem = f"A grant of {name} is for the {kinds[0]} {named}, in which * is a letter."
             fix = f"Write {kinds[0]}: {named.rstrip('*')} and pattern: prefixed."
-            yield Finding(what, fix, where)
+            yield Finding(problem, fix, where)
             continue
-        known = _OPERATIONS[kinds[0]]
-        wrong = [one for one in sequence(grant.get("operations")) if one not in known]
+        operations = _OPERATIONS[kinds[0]]
+        wrong = [
+            operation
+            for operation in sequence(grant.get("operations"))
+            if operation not in operations
+        ]
         if wrong or not grant.get("operations"):
-            what = f"A grant of {name} on a {kinds[0]} has {listing(wrong) or 'no operation'}."
-            yield Finding(what, f"Choose of {listing(sorted(known))}.", where)
+            problem = f"A grant of {name} on a {kinds[0]} has {listing(wrong) or 'no operation'}."
+            yield Finding(problem, f"Choose of {listing(sorted(operations))}.", where)
 
 
 @rule("user-same-grants", each=_users, where=_VARIABLE)
 def _user_same_grants(_: Cluster, users: list[Mapping[str, Any]]) -> Findings:
     """The grants are copied from one entry of the list, and a user has those alone."""
-    others = {str(user["name"]): user for user in users}
+    entries = {str(user["name"]): user for user in users}
     for user in users:
-        name, other = str(user["name"]), user.get("same_grants_as")
-        if other is None:
+        name, source_name = str(user["name"]), user.get("same_grants_as")
+        if source_name is None:
             continue
-        source = others.get(str(other))
+        source = entries.get(str(source_name))
         if source is None or source.get("same_grants_as") is not None:
-            what = f"{name} has the grants of {other}, which "
-            what += "has none of its own." if source else "is not in kafka_users."
-            known = [one for one, found in others.items() if found.get("same_grants_as") is None]
-            fix = f"Set same_grants_as to {listing(known, 'or')}, " if known else ""
-            yield Finding(what, f"{fix}{'or give' if fix else 'Give'} it grants of its own.")
+            problem = f"{name} has the grants of {source_name}, which "
+            problem += "has none of its own." if source else "is not in kafka_users."
+            candidates = [
+                candidate
+                for candidate, entry in entries.items()
+                if entry.get("same_grants_as") is None
+            ]
+            fix = f"Set same_grants_as to {listing(candidates, 'or')}, " if candidates else ""
+            yield Finding(problem, f"{fix}{'or give' if fix else 'Give'} it grants of its own.")
         elif user.get("grants"):
-            what = f"{name} has grants, and those of {other} too."
-            yield Finding(what, f"Delete grants or same_grants_as of {name}.")
+            problem = f"{name} has grants, and those of {source_name} too."
+            yield Finding(problem, f"Delete grants or same_grants_as of {name}.")
 
 
 @rule("users-unused", each=_users, where=_VARIABLE)
@@ -212,10 +220,10 @@ def _users_unused(cluster: Cluster, users: list[Mapping[str, Any]]) -> Findings:
         fix = "Set kafka_security: standard, or delete kafka_users."
         yield Finding("There are users, and no listener at which they log in.", fix)
     elif names := [str(user["name"]) for user in users if user.get("password")]:
-        what = f"No listener takes the passwords of {listing(names)}."
+        problem = f"No listener takes the passwords of {listing(names)}."
         fix = "Set authentication: tls and delete the password of those who log in otherwise, or "
         fix += f"give a SASL_SSL listener {MECHANISM} in sasl.enabled.mechanisms."
-        yield Finding(what, fix)
+        yield Finding(problem, fix)
 
 
 @rule("listener-users")
@@ -224,36 +232,40 @@ def _listener_users(cluster: Cluster) -> Findings:
     another mechanism.
     """
     for host, node in nodes_as_written(cluster):
-        known = not falls_back_to_default(cluster, host, _VARIABLE, "kafka_security")
-        for one in node.listeners.for_clients if node.is_secured and known else ():
-            if _takes_other_passwords(node, one):
-                key = f"listener.name.{one.name.lower()}.{MECHANISMS}"
+        is_known = not falls_back_to_default(cluster, host, _VARIABLE, "kafka_security")
+        for listener in node.listeners.for_clients if node.is_secured and is_known else ():
+            if _takes_other_passwords(node, listener):
+                key = f"listener.name.{listener.name.lower()}.{MECHANISMS}"
                 mechanism = node.security.login_mechanism
-                what = f"The listener {one.name} does not accept {mechanism}, which "
-                what += "users have passwords for."
+                problem = f"The listener {listener.name} does not accept {mechanism}, which "
+                problem += "users have passwords for."
                 fix = f"Set {key}: {mechanism}."
-                yield Finding(what, fix, place(node, key, MECHANISMS), (host,))
-            if _is_for_certificates(node, one) and not _have_certificates(node):
-                what = f"The listener {one.name} requires certificates, and no user has one."
+                yield Finding(problem, fix, place(node, key, MECHANISMS), (host,))
+            if _is_for_certificates(node, listener) and not _have_certificates(node):
+                problem = (
+                    f"The listener {listener.name} requires certificates, and no user has one."
+                )
                 fix = "Add each client to kafka_users with authentication: tls, or set protocol: "
                 fix += "SASL_SSL for it."
-                yield Finding(what, fix, _VARIABLE, (host,))
+                yield Finding(problem, fix, _VARIABLE, (host,))
 
 
 def _takes_other_passwords(node: KafkaNode, listener: Listener) -> bool:
     config = node.properties.at(listener)
     enabled = enabled_mechanisms(config) if listener.protocol.startswith("SASL_") else []
     return bool(enabled) and all(
-        one in SCRAM and one != node.security.login_mechanism and not has_own_checks(config, one)
-        for one in enabled
+        mechanism in SCRAM
+        and mechanism != node.security.login_mechanism
+        and not has_own_checks(config, mechanism)
+        for mechanism in enabled
     )
 
 
 def _have_certificates(node: KafkaNode) -> bool:
     """Return whether there are users without a password, or the inventory names super users."""
-    known = {node.security.common_name, *(user.name for user in node.security.users)}
+    expected = {node.security.common_name, *(user.name for user in node.security.users)}
     written = node.properties.layer_of("super.users")
-    named = written and {name for _, name in super_users(node)} - known
+    named = written and {name for _, name in super_users(node)} - expected
     return bool(named) or any(user.present and not user.scram for user in node.security.users)
 
 
