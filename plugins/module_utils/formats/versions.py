@@ -52,7 +52,7 @@ class Product:
     @property
     def choices(self) -> list[str]:
         """Return the supported versions, the default first."""
-        return [self.default, *(one for one in self.supported if one != self.default)]
+        return [self.default, *(version for version in self.supported if version != self.default)]
 
 
 @dataclass(frozen=True)
@@ -201,10 +201,10 @@ DEPRECATED_KEYS: Mapping[str, KeyChange] = {
 def release_numbers(version: str) -> tuple[int, ...]:
     """Return a version's leading numbers, `4.3.1-rc0` -> (4, 3, 1), for comparison."""
     numbers: list[int] = []
-    for part in version.replace("-", ".").split("."):
-        if not (part.isascii() and part.isdecimal() and len(part) < 10):
+    for number in version.replace("-", ".").split("."):
+        if not (number.isascii() and number.isdecimal() and len(number) < 10):
             break
-        numbers.append(int(part))
+        numbers.append(int(number))
     return tuple(numbers)
 
 

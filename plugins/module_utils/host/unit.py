@@ -66,18 +66,18 @@ class Unit:
     def state(self) -> State:
         """Return the current state."""
         text = _systemctl("show", self.name, f"--property={_SHOWN}")
-        found = defaultdict(str, (line.partition("=")[::2] for line in text.splitlines()))
+        properties = defaultdict(str, (line.partition("=")[::2] for line in text.splitlines()))
         return State(
-            active=found["ActiveState"],
-            sub=found["SubState"],
-            result=found["Result"],
-            pid=int(found["MainPID"] or 0),
-            restarts=int(found["NRestarts"] or 0),
-            file_state=found["UnitFileState"],
-            needs_reload=found["NeedDaemonReload"] == "yes",
-            active_at=int(found["ActiveEnterTimestampMonotonic"] or 0) / 1e6,
-            inactive_at=int(found["InactiveEnterTimestampMonotonic"] or 0) / 1e6,
-            invocation=found["InvocationID"],
+            active=properties["ActiveState"],
+            sub=properties["SubState"],
+            result=properties["Result"],
+            pid=int(properties["MainPID"] or 0),
+            restarts=int(properties["NRestarts"] or 0),
+            file_state=properties["UnitFileState"],
+            needs_reload=properties["NeedDaemonReload"] == "yes",
+            active_at=int(properties["ActiveEnterTimestampMonotonic"] or 0) / 1e6,
+            inactive_at=int(properties["InactiveEnterTimestampMonotonic"] or 0) / 1e6,
+            invocation=properties["InvocationID"],
         )
 
     def enable(self) -> None:
