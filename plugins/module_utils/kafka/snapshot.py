@@ -110,7 +110,7 @@ class Snapshot:
         A directory stays failed until its broker is restarted, also when it is repaired.
         """
         serving = frozenset(broker.id for broker in self.brokers if not broker.fenced)
-        offline = {broker for one in self.partitions for broker in one.offline_replicas}
+        offline = {broker for partition in self.partitions for broker in partition.offline_replicas}
         return serving & offline
 
 
@@ -122,9 +122,9 @@ def read(admin: Any, *, gate: bool = False) -> Snapshot:  # noqa: ANN401  kafka-
 
     """
     topics = admin.describe_topics()
-    wanted = [topic["name"] for topic in topics] if gate else shrunk_topics(topics)
-    settings = topic_settings(admin, wanted)
-    hidden = sorted(name for name in wanted if gate and MIN_ISR not in settings.get(name, {}))
+    names = [topic["name"] for topic in topics] if gate else shrunk_topics(topics)
+    settings = topic_settings(admin, names)
+    hidden = sorted(name for name in names if gate and MIN_ISR not in settings.get(name, {}))
     if hidden:  # or deleted just now: the next snapshot will tell
         text = f"the settings of {', '.join(hidden[:5])} are not shown: check this client's ACLs"
         raise LookupError(text)
@@ -144,10 +144,10 @@ def described_quorum(admin: Any) -> Mapping[str, Any] | None:  # noqa: ANN401  a
     """Return DescribeQuorum's answer, None where the cluster has no KRaft quorum."""
     without = (library.errors.IncompatibleBrokerVersion, library.errors.UnsupportedVersionError)
     try:
-        answer: Mapping[str, Any] = admin.describe_metadata_quorum()
+        quorum: Mapping[str, Any] = admin.describe_metadata_quorum()
     except without:
         return None
-    return answer
+    return quorum
 
 
 def topic_settings(admin: Any, topics: list[str]) -> dict[str, dict[str, str]]:  # noqa: ANN401
@@ -155,13 +155,13 @@ def topic_settings(admin: Any, topics: list[str]) -> dict[str, dict[str, str]]: 
     if not topics:
         return {}
     keys = dict.fromkeys((MIN_ISR, *THROTTLES))
-    answer = admin.describe_configs(
+    described = admin.describe_configs(
         [library.ConfigResource(library.ConfigResourceType.TOPIC, name, keys) for name in topics],
         config_filter="all",
     )
     return {
         name: {key: setting["value"] for key, setting in settings.items()}
-        for name, settings in answer["topic"].items()
+        for name, settings in described["topic"].items()
     }
 
 
@@ -197,22 +197,26 @@ def snapshot(
     kraft = _quorum(quorum) if quorum is not None else None
     brokers = (
         Broker(
-            one["broker_id"], one["host"], one["port"], one.get("rack"), bool(one.get("is_fenced"))
+            broker["broker_id"],
+            broker["host"],
+            broker["port"],
+            broker.get("rack"),
+            bool(broker.get("is_fenced")),
         )
-        for one in cluster["brokers"]
+        for broker in cluster["brokers"]
     )
     partitions = (
         Partition(
             topic["name"],
-            one["partition_index"],
-            one["leader_id"],
-            tuple(one["replica_nodes"]),
-            tuple(one["isr_nodes"]),
+            partition["partition_index"],
+            partition["leader_id"],
+            tuple(partition["replica_nodes"]),
+            tuple(partition["isr_nodes"]),
             min_isr.get(topic["name"], 1),
-            tuple(one.get("offline_replicas") or ()),
+            tuple(partition.get("offline_replicas") or ()),
         )
         for topic in topics
-        for one in topic["partitions"]
+        for partition in topic["partitions"]
     )
     return Snapshot(
         cluster_id=str(cluster["cluster_id"]),
@@ -233,11 +237,11 @@ def _time(state: Mapping[str, Any], name: str) -> int:
     return int(state.get(name, _NEVER))
 
 
-def _quorum(answer: Mapping[str, Any]) -> Quorum:
-    [topic] = answer["topics"]
+def _quorum(description: Mapping[str, Any]) -> Quorum:
+    [topic] = description["topics"]
     [log] = topic["partitions"]
     states = [*log["current_voters"], *log["observers"]]
-    leader = next((s for s in states if s["replica_id"] == log["leader_id"]), None)
+    leader = next((state for state in states if state["replica_id"] == log["leader_id"]), None)
     end = leader["log_end_offset"] if leader else log["high_watermark"]
     # The leader's own entry has its current time, so clocks of other hosts do not matter.
     now = _time(leader or {}, "last_caught_up_timestamp")
@@ -251,7 +255,9 @@ def _quorum(answer: Mapping[str, Any]) -> Quorum:
     # five minutes more (KIP-853). A voter, else the last one to fetch, is the node as it is.
     voters = {state["replica_id"] for state in log["current_voters"]}
     by_fetch = sorted(log["observers"], key=lambda state: _time(state, "last_fetch_timestamp"))
-    observers = {s["replica_id"]: s for s in by_fetch if s["replica_id"] not in voters}
+    observers = {
+        state["replica_id"]: state for state in by_fetch if state["replica_id"] not in voters
+    }
     return Quorum(
         leader_id=log["leader_id"],
         leader_epoch=log["leader_epoch"],
