@@ -25,18 +25,20 @@ _COMMON_NAME, _ALTERNATIVE_NAMES = bytes.fromhex("550403"), bytes.fromhex("551d1
 
 @dataclass(frozen=True)
 class X509:
-    """What a certificate says: whose it is, who has signed it, its key, and its validity.
-
-    `begin` and `end` are in seconds since the epoch. `names` are those that a client in Java
-    compares, `DNS:...` and `IP:...`: the common name counts where there is no DNS name.
-    """
+    """What a certificate says: whose it is, who has signed it, its key, and its validity."""
 
     subject: bytes
+    """Whose it is."""
     issuer: bytes
+    """Who has signed it."""
     key: bytes
     begin: float
+    """In seconds since the epoch."""
     end: float
+    """In seconds since the epoch."""
     names: tuple[str, ...]
+    """Those that a client in Java compares, `DNS:...` and `IP:...`: the common name counts where
+    there is no DNS name."""
     der: bytes = field(repr=False)
 
     def is_of(self, candidates: Iterable[X509]) -> bool:
@@ -120,11 +122,13 @@ def _matches(pattern: list[str], labels: list[str]) -> bool:
 
 @dataclass(frozen=True)
 class _Element:
-    """An element of DER (X.690, 8.1): `whole` is its bytes, `content` those of its value."""
+    """An element of DER (X.690, 8.1)."""
 
     tag: int
     content: bytes
+    """The bytes of its value."""
     whole: bytes
+    """Its bytes."""
 
 
 def _elements(der: bytes) -> Iterator[_Element]:

@@ -19,14 +19,14 @@ _DAY = 86400
 
 @dataclass(frozen=True)
 class Shown:
-    """What a place shows: the days that its certificate is valid, or why it is not taken.
-
-    The place is the address of a listener, or the path of a file.
-    """
+    """What a place shows: the days that its certificate is valid, or why it is not taken."""
 
     place: str
+    """The address of a listener, or the path of a file."""
     days: float = 0.0
+    """The days that its certificate is valid."""
     wrong: str = ""
+    """Why its certificate is not taken."""
 
 
 def trusting(path: str | None = None, pem: str | None = None) -> ssl.SSLContext:

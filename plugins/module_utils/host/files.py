@@ -55,12 +55,14 @@ class ApplyError(Exception):
 
 @dataclass(frozen=True)
 class Entry:
-    """What is wanted at one path; mode is a number, owner and group are names."""
+    """What is wanted at one path."""
 
     path: str
     state: str = "file"
     owner: str = "root"
+    """A name."""
     group: str = "root"
+    """A name."""
     mode: int = 0o644
     content: bytes = field(default=b"", repr=False)
     target: str = ""
@@ -89,23 +91,23 @@ class Entry:
 
 @dataclass(frozen=True)
 class Found:
-    """What lies at a path: kind is absent, file, directory, link or other.
-
-    A link to a directory has kind link; `leads_to_directory` tells. `children` are names in a
-    directory that is wanted absent. `unsafe` says why nothing may be read, given away or removed
-    there, `unsafe_directory` why it is no directory to be used.
-    """
+    """What lies at a path."""
 
     kind: str = "absent"
+    """One of absent, file, directory, link and other; a link to a directory has kind link."""
     content: bytes = field(default=b"", repr=False)
     mode: int = 0
     owner: str = ""
     group: str = ""
     target: str = ""
     leads_to_directory: bool = False
+    """Whether it is a link to a directory."""
     children: tuple[str, ...] = ()
+    """Names in a directory that is wanted absent."""
     unsafe: str = ""
+    """Why nothing may be read, given away or removed there."""
     unsafe_directory: str = ""
+    """Why it is no directory to be used."""
 
     @property
     def is_directory(self) -> bool:
@@ -115,18 +117,18 @@ class Found:
 
 @dataclass(frozen=True)
 class Change:
-    """One path that differs: in what it holds (`content`), in mode or owner, or in both.
-
-    `keys` are those of a properties file that differ, `restart_keys` those of them that only a
-    restart brings.
-    """
+    """One path that differs: in what it holds, in mode or owner, or in both."""
 
     entry: Entry
     before: Found
     content: bool
+    """Whether it differs in what it holds."""
     attributes: bool
+    """Whether it differs in mode or owner."""
     keys: tuple[str, ...] = ()
+    """Those of a properties file that differ."""
     restart_keys: tuple[str, ...] = ()
+    """Those of `keys` that only a restart brings."""
 
     @property
     def needs_restart(self) -> bool:

@@ -11,12 +11,14 @@ _OCTAL = re.compile(r"\\([0-7]{3})")
 
 @dataclass(frozen=True)
 class Mount:
-    """A mounted file system; `device` is major:minor, `options` are the mount's and the disk's."""
+    """A mounted file system."""
 
     path: str
     device: str
+    """As major:minor."""
     fstype: str
     options: tuple[str, ...]
+    """Those of the mount and of the disk."""
 
 
 def parse_mountinfo(text: str) -> list[Mount]:

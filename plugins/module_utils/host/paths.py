@@ -49,15 +49,14 @@ class UnsafePathError(OSError):
 
 @dataclass(frozen=True)
 class Directory:
-    """A directory that is held open; `writer` tells who besides root can put something into it.
-
-    In a directory that `protects` nobody but root replaces what belongs to root (a sticky one).
-    """
+    """A directory that is held open."""
 
     descriptor: int
     path: str
     writer: str = ""
+    """Who besides root can put something into it."""
     protects: bool = False
+    """Whether nobody but root replaces in it what belongs to root (a sticky one)."""
 
     @contextmanager
     def enter(self, name: str) -> Iterator[Directory]:

@@ -26,7 +26,9 @@ class Watched:
 
     unit: Unit
     mark: Path
+    """Its restart mark."""
     ready: Path
+    """The file that is there once it works."""
 
     def restart(self) -> None:
         """Start it with its current files, and wait until it works.

@@ -26,11 +26,12 @@ _OWN = re.compile(
 
 @dataclass(frozen=True)
 class LogDir:
-    """A directory of log.dirs or metadata.log.dir: its meta.properties' text and its children."""
+    """A directory of log.dirs or metadata.log.dir."""
 
     path: str
     exists: bool
     meta: str | None = None
+    """The text of its meta.properties."""
     children: tuple[str, ...] = ()
 
 

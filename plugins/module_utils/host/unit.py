@@ -23,11 +23,7 @@ _SHOWN = (
 
 @dataclass(frozen=True)
 class State:
-    """A unit's properties as systemd shows them.
-
-    `active_at` and `inactive_at` are the seconds of the monotonic clock at which it last became so,
-    0 for never since the host started. `invocation` is the id of its last start.
-    """
+    """A unit's properties as systemd shows them."""
 
     active: str = "inactive"
     sub: str = "dead"
@@ -37,8 +33,13 @@ class State:
     file_state: str = ""
     needs_reload: bool = False
     active_at: float = 0
+    """Seconds of the monotonic clock at which it last became active, 0 for never since the host
+    started."""
     inactive_at: float = 0
+    """Seconds of the monotonic clock at which it last became inactive, 0 for never since the host
+    started."""
     invocation: str = ""
+    """The id of its last start."""
 
     @property
     def running(self) -> bool:

@@ -33,10 +33,11 @@ _RESULTS = {
 
 @dataclass(frozen=True)
 class End:
-    """An end of a unit, in seconds since 1970."""
+    """An end of a unit."""
 
     unit: str
     time: float
+    """In seconds since 1970."""
     result: str
     code: str
     status: str

@@ -17,18 +17,19 @@ _WRAPPING = re.compile(r"^Invalid value \S+: | for configuration Invalid dynamic
 
 @dataclass(frozen=True)
 class Setting:
-    """A key as a broker has it: `value` is the effective one.
-
-    `entry` is the broker's own dynamic value, `below` what would be effective without it, `static`
-    what its file had when it started, `default` Kafka's own. Each is None where there is none.
-    """
+    """A key as a broker has it; each value is None where there is none."""
 
     kind: str
     value: str | None = None
+    """The effective value."""
     entry: str | None = None
+    """The broker's own dynamic value."""
     below: str | None = None
+    """What would be effective without `entry`."""
     static: str | None = None
+    """What the broker's file had when it started."""
     default: str | None = None
+    """Kafka's own."""
 
 
 def read(admin: Any, node_id: int, keys: list[str]) -> dict[str, Setting]:  # noqa: ANN401  no types

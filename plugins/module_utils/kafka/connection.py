@@ -30,10 +30,12 @@ class ConnectionDescriptionError(Exception):
 
 @dataclass(frozen=True)
 class Connection:
-    """Bootstrap addresses, `host:port`, and the client properties that say how to connect."""
+    """Where a cluster is, and how to connect to it."""
 
     bootstrap: tuple[str, ...]
+    """Its addresses, `host:port`."""
     properties: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """The client properties that say how to connect."""
 
     @classmethod
     def of(cls, properties: Mapping[str, Any], bootstrap: Sequence[str] = ()) -> Connection:

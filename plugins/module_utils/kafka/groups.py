@@ -29,31 +29,29 @@ Place = tuple[str, int]
 
 @dataclass(frozen=True)
 class Group:
-    """A group: state and type in Kafka's words, the type in lower case.
-
-    `members` is None where they are not known, `committed` has the next offset that it would read
-    of each partition.
-    """
+    """A group of consumers."""
 
     name: str
     state: str
+    """In Kafka's words."""
     type: str = CLASSIC
+    """In Kafka's words, in lower case."""
     members: int | None = None
+    """None where they are not known."""
     committed: Mapping[Place, int] | None = None
+    """The next offset that it would read of each partition."""
 
 
 @dataclass(frozen=True)
 class Reading:
-    """The groups of a cluster and the ends of the partitions of which they have read.
-
-    `skipped` is how many groups were left out because there are too many. With `problems` what is
-    missing may exist nevertheless; without any it does not.
-    """
+    """The groups of a cluster and the ends of the partitions of which they have read."""
 
     groups: Mapping[str, Group] = field(default_factory=dict)
     ends: Mapping[Place, int] = field(default_factory=dict)
     skipped: int = 0
+    """How many groups were left out because there are too many."""
     problems: tuple[str, ...] = ()
+    """With these what is missing may exist nevertheless; without any it does not."""
 
 
 @dataclass(frozen=True)

@@ -17,33 +17,33 @@ _NEVER = -1  # Kafka's own for a time that is not known
 
 @dataclass(frozen=True)
 class Broker:
-    """A registered broker; a fenced one is registered but does not serve clients (KIP-631)."""
+    """A registered broker."""
 
     id: int
     host: str = ""
     port: int = 0
     rack: str | None = None
     fenced: bool = False
+    """Whether it is registered but does not serve clients (KIP-631)."""
 
 
 @dataclass(frozen=True)
 class Replica:
-    """A voter or observer of the metadata log.
-
-    `lag` is in records behind the leader; `behind_ms` is the time since the replica last had
-    everything, or None if it never had (KIP-836).
-    """
+    """A voter or observer of the metadata log."""
 
     id: int
     lag: int
+    """Records behind the leader."""
     behind_ms: int | None
+    """Time since it last had everything, or None if it never had (KIP-836)."""
 
 
 @dataclass(frozen=True)
 class Quorum:
-    """The KRaft quorum as its leader sees it; leader_id is -1 while there is none."""
+    """The KRaft quorum as its leader sees it."""
 
     leader_id: int
+    """-1 while there is none."""
     leader_epoch: int
     voters: tuple[Replica, ...]
     observers: tuple[Replica, ...] = ()
@@ -52,18 +52,18 @@ class Quorum:
 
 @dataclass(frozen=True)
 class Partition:
-    """A partition; leader is -1 while it is offline. `min_isr` as configured for its topic.
-
-    `offline_replicas` are on brokers that are not there, or in directories that failed (KIP-112).
-    """
+    """A partition of a topic."""
 
     topic: str
     index: int
     leader: int
+    """-1 while it is offline."""
     replicas: tuple[int, ...]
     isr: tuple[int, ...]
     min_isr: int
+    """As configured for its topic."""
     offline_replicas: tuple[int, ...] = ()
+    """Those on brokers that are not there, or in directories that failed (KIP-112)."""
 
     @property
     def name(self) -> str:
@@ -88,20 +88,19 @@ class Partition:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A cluster at one moment, internal topics included; without quorum it runs on ZooKeeper.
-
-    `reassigning` are partitions that are being reassigned, `throttled` topics whose replication is
-    throttled; both are read for the gate alone.
-    """
+    """A cluster at one moment, internal topics included."""
 
     cluster_id: str
     brokers: tuple[Broker, ...]
     controller_id: int
     quorum: Quorum | None
+    """Without one it runs on ZooKeeper."""
     partitions: tuple[Partition, ...] = ()
     unreadable_topics: Mapping[str, int] = field(default_factory=dict)
     reassigning: tuple[str, ...] = ()
+    """Partitions that are being reassigned; read for the gate alone."""
     throttled: tuple[str, ...] = ()
+    """Topics whose replication is throttled; read for the gate alone."""
 
     @property
     def with_failed_directory(self) -> frozenset[int]:

@@ -17,19 +17,22 @@ _LONGEST = 300
 
 @dataclass(frozen=True)
 class Part:
-    """A connector or one of its tasks: its state, the worker that has it, and why it failed."""
+    """A connector or one of its tasks."""
 
     state: str
     worker: str = ""
+    """The worker that has it."""
     trace: str = ""
+    """Why it failed."""
 
 
 @dataclass(frozen=True)
 class Connector:
-    """A connector of a group and its tasks, by their numbers."""
+    """A connector of a group and its tasks."""
 
     own: Part
     tasks: Mapping[int, Part] = field(default_factory=dict)
+    """Its tasks, by their numbers."""
 
 
 def connectors(response: Mapping[str, Any]) -> dict[str, Connector]:

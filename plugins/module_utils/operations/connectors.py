@@ -28,28 +28,31 @@ _POSTGRESQL_SOURCES = (
 
 @dataclass(frozen=True)
 class Wanted:
-    """A connector of the inventory; `state` is running, paused, stopped or absent."""
+    """A connector of the inventory."""
 
     name: str
     config: Mapping[str, str]
     state: str
+    """Running, paused, stopped or absent."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """A connector of the group: its configuration, its state, and those of its tasks."""
+    """A connector of the group."""
 
     config: Mapping[str, str]
     state: str
     tasks: Mapping[int, str] = field(default_factory=dict)
+    """The states of its tasks."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """A request about a connector, and what it does in words."""
+    """A request about a connector."""
 
     name: str
     what: str
+    """What it does, in words."""
     method: str
     path: str
     body: Any = None

@@ -19,16 +19,16 @@ _INTEGER = re.compile(r"[+-]?[0-9]+")
 
 @dataclass(frozen=True)
 class Plan:
-    """What to alter: key -> (effective value, value to set), keys to delete, keys refused.
-
-    `cluster` is set for the whole cluster, `set` and `deleted` for this broker. `refused` says why
-    only a restart brings a key.
-    """
+    """What to alter."""
 
     set: Mapping[str, tuple[str | None, str]] = field(default_factory=dict)
+    """For this broker: key -> (effective value, value to set)."""
     deleted: tuple[str, ...] = ()
+    """Keys to delete for this broker."""
     cluster: Mapping[str, tuple[str | None, str]] = field(default_factory=dict)
+    """For the whole cluster: key -> (effective value, value to set)."""
     refused: Mapping[str, str] = field(default_factory=dict)
+    """Why only a restart brings a key."""
 
     @property
     def keys(self) -> frozenset[str]:

@@ -28,14 +28,14 @@ Step = tuple[str, int, int]
 
 @dataclass(frozen=True)
 class Plan:
-    """Which features to raise, in order: (feature, current level, new level); and what forbids it.
-
-    A problem forbids the whole plan; a warning describes a side effect of a step.
-    """
+    """Which features to raise, and what forbids it."""
 
     steps: tuple[Step, ...] = ()
+    """In order: (feature, current level, new level)."""
     problems: tuple[str, ...] = ()
+    """Each forbids the whole plan."""
     warnings: tuple[str, ...] = ()
+    """Each describes a side effect of a step."""
 
 
 def upgrade_problems(current: str, target: str, finalized: Levels, mode: str) -> list[str]:

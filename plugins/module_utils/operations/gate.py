@@ -45,16 +45,15 @@ class Expected:
 
 @dataclass(frozen=True)
 class Policy:
-    """What an operator lets a run do.
-
-    `strict` asks for every replica in sync before a stop, so that one more failure during a
-    restart does no harm. `allow_outage` are topics ("*": all) whose partitions may be unavailable
-    or refuse acks=all while a node restarts, because they have no replica to spare; a partition
-    that could be available stays protected.
-    """
+    """What an operator lets a run do."""
 
     strict: bool = True
+    """Ask for every replica in sync before a stop, so that one more failure during a restart does
+    no harm."""
     allow_outage: frozenset[str] = frozenset()
+    """Topics ("*": all) whose partitions may be unavailable or refuse acks=all while a node
+    restarts, because they have no replica to spare; a partition that could be available stays
+    protected."""
     allow_unsafe_quorum: bool = False
 
     def allows(self, topic: str) -> bool:
@@ -68,14 +67,14 @@ NON_RETRIABLE = frozenset({"single-replica", "no-spare-replica", "unsafe-quorum"
 
 @dataclass(frozen=True)
 class Blocker:
-    """A reason not to touch nodes: a slug, and a sentence with what, why and what to do.
-
-    `partitions` are the names of all it is about (of topics, where it is about these), sorted.
-    """
+    """A reason not to touch nodes."""
 
     predicate: str
+    """A slug."""
     what: str
+    """A sentence with what, why and what to do."""
     partitions: tuple[str, ...] = ()
+    """The names of all it is about (of topics, where it is about these), sorted."""
 
     def __str__(self) -> str:
         """Return it as one line with a few of the partitions."""
@@ -92,16 +91,14 @@ class Blocker:
 
 @dataclass(frozen=True)
 class Node:
-    """A node that is to be restarted; a combined one has both roles.
-
-    `ready` tells whether it serves: the process of an unready one may be stopped, or run.
-    """
+    """A node that is to be restarted; a combined one has both roles."""
 
     id: int
     broker: bool
     controller: bool
     rack: str = ""
     ready: bool = True
+    """Whether it serves: the process of an unready one may be stopped, or run."""
 
 
 def cluster_blockers(

@@ -20,14 +20,12 @@ _DAMAGED = "see hdfs fsck / -list-corruptfileblocks on the NameNode's host"
 
 @dataclass(frozen=True)
 class State:
-    """What the NameNode says of the file system; `datanodes` is `host:port` -> seconds of silence.
-
-    `age` is how long ago the last checkpoint was, or the NameNode started.
-    """
+    """What the NameNode says of the file system."""
 
     cluster_id: str
     safe_mode: str
     datanodes: Mapping[str, int]
+    """`host:port` -> seconds of silence."""
     missing: int
     corrupt: int
     copies_missing: int
@@ -35,6 +33,7 @@ class State:
     failed_volumes: int
     free_percent: float
     age: float
+    """How long ago the last checkpoint was, or the NameNode started."""
 
 
 def state(beans: Mapping[str, Mapping[str, Any]], now: float) -> State:
