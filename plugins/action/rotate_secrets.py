@@ -33,8 +33,8 @@ class ActionModule(LocalAction):
             raise AnsibleActionFail(message)
         if not args["make"]:
             return {"changed": False}
-        every = self.cluster.spark.values()
-        of_sessions = {name for host in every for name in host.security.of_sessions}
+        spark_hosts = self.cluster.spark.values()
+        of_sessions = {name for host in spark_hosts for name in host.security.of_sessions}
         texts = [SPARK_SECRET, SPARK_UI_KEY, *sorted(of_sessions)] if spark else []
         directory = Path(self.cluster.inventory.secrets.directory)
         new = secrets.replace(directory, users, texts, store=not self._task.check_mode)
@@ -48,9 +48,11 @@ def _of_users(cluster: Cluster, users: Sequence[str]) -> Iterator[str]:
     if users and (broker is None or not broker.clients.log_in):
         yield "no user of Kafka has a password: the inventory has no listener that takes them"
     elif broker is not None:
-        given = [one["name"] for one in broker.settings["kafka_users"] if one.get("password")]
+        explicit = [
+            entry["name"] for entry in broker.settings["kafka_users"] if entry.get("password")
+        ]
         for user in users:
-            if user in given:
+            if user in explicit:
                 yield (
                     f"the inventory gives the password of {user}: change it in kafka_users and run "
                     "site.yml. For a generated one delete it there, run site.yml, which leaves "

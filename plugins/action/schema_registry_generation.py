@@ -37,7 +37,10 @@ class ActionModule(LocalAction):
         except OSError as error:
             message = f"the archive cannot be kept: {error}"
             raise AnsibleActionFail(message) from error
-        return {"changed": changed, "earlier": [str(one) for one in _earlier(path)]}
+        return {
+            "changed": changed,
+            "earlier": [str(earlier_path) for earlier_path in _earlier(path)],
+        }
 
 
 def _read(path: Path) -> Held:
@@ -83,5 +86,5 @@ def _escaped(text: str) -> str:
 
 def _prune(path: Path, keep: int, *words: str) -> None:
     earlier = _earlier(path, *words)
-    for one in earlier[: max(0, len(earlier) - keep)]:
-        one.unlink()
+    for earlier_path in earlier[: max(0, len(earlier) - keep)]:
+        earlier_path.unlink()

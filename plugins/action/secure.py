@@ -55,7 +55,7 @@ class ActionModule(LocalAction):
                 return security_change.back(node.listeners.change_record)
             return security_change.forward(
                 node.listeners.change_record,
-                {name: _running(one) for name, one in args["running"].items()},
+                {name: _running(result) for name, result in args["running"].items()},
                 node.listeners.configured,
                 disconnect=args["disconnect"],
             )
@@ -78,12 +78,12 @@ class ActionModule(LocalAction):
         if change and is_new:
             if self._task.check_mode:
                 texts = {**node.secrets.texts, transition.SECURITY: change.text()}
-                kept = dataclasses.replace(node.secrets, texts=texts)
+                stored = dataclasses.replace(node.secrets, texts=texts)
             else:
-                kept = secrets.keep(
+                stored = secrets.keep(
                     Path(node.secrets.directory), transition.SECURITY, change.text()
                 )
-            self.cluster = run.renew(self.variables, {}, secrets=kept)
+            self.cluster = run.renew(self.variables, {}, secrets=stored)
             run.validated(self.variables).unlink(missing_ok=True)
         current = shown or change
         phase = current.phase if current else ENDED
@@ -100,10 +100,14 @@ def _running(answer: dict[str, Any]) -> Running:
 
 
 def _line(text: str, node: KafkaNode, change: Transition | None) -> str:
-    wanted = node.listeners.configured
-    former = Listeners.from_data(change.data) if change else wanted
+    desired = node.listeners.configured
+    former = Listeners.from_data(change.data) if change else desired
     names = {
-        name: listing(dict.fromkeys(one.name for one in (*some.brokers, *some.controllers)))
-        for name, some in (("wanted", wanted), ("former", former))
+        name: listing(
+            dict.fromkeys(
+                listener.name for listener in (*listeners.brokers, *listeners.controllers)
+            )
+        )
+        for name, listeners in (("wanted", desired), ("former", former))
     }
-    return text.format(**names, clients=wanted.brokers[0].name)
+    return text.format(**names, clients=desired.brokers[0].name)

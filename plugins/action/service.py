@@ -36,25 +36,25 @@ class ActionModule(Action):
 
     def act(self, args: dict[str, Any]) -> dict[str, Any]:
         """Run the task."""
-        given = {key: one for key, one in self._task.args.items() if key not in self.OWN}
-        asked = {**self._from_model(inventory.plain(args)), **given}
-        if KAFKA in (args["product"], *asked.get("units", ())) and args["state"] != "absent":
-            asked |= self.judged_operations()
-        if args["product"] == "host" and self._is_current(asked):
+        explicit = {key: option for key, option in self._task.args.items() if key not in self.OWN}
+        options = {**self._from_model(inventory.plain(args)), **explicit}
+        if KAFKA in (args["product"], *options.get("units", ())) and args["state"] != "absent":
+            options |= self.judged_operations()
+        if args["product"] == "host" and self._is_current(options):
             return {"changed": False}
-        wanted = dict(asked.get("distribution") or {})
-        if not wanted:
-            return self.call(asked)
-        tarball = Path(wanted["tarball"])
+        distribution = dict(options.get("distribution") or {})
+        if not distribution:
+            return self.call(options)
+        tarball = Path(distribution["tarball"])
         if tarball.is_file():
-            wanted["size"] = tarball.stat().st_size
-        answer = self.call({**asked, "distribution": wanted})
-        if not answer.pop("needs_archive", False) or answer.get("failed"):
-            return answer
-        artifacts.verify(tarball, wanted["sha256"])
+            distribution["size"] = tarball.stat().st_size
+        result = self.call({**options, "distribution": distribution})
+        if not result.pop("needs_archive", False) or result.get("failed"):
+            return result
+        artifacts.verify(tarball, distribution["sha256"])
         try:
-            wanted["archive"] = self._transfer(tarball)
-            return self.call({**asked, "distribution": wanted})
+            distribution["archive"] = self._transfer(tarball)
+            return self.call({**options, "distribution": distribution})
         finally:
             self._untyped._remove_tmp_path(ansible_internals.remote_shell(self).tmpdir)
 
@@ -150,14 +150,14 @@ class ActionModule(Action):
         if given.keys() != {"name"}:
             return Job(**given)
         name = str(given["name"])
-        found = {one.name: one for one in self._spark.drivers.jobs if one.present}
-        if name not in found:
-            near = nearest(name, list(found))
-            there = f"there are {listing(found)}" if found else "there is none"
-            message = f"spark_jobs has no job {name}: {there}"
+        jobs = {job.name: job for job in self._spark.drivers.jobs if job.present}
+        if name not in jobs:
+            near = nearest(name, list(jobs))
+            listed = f"there are {listing(jobs)}" if jobs else "there is none"
+            message = f"spark_jobs has no job {name}: {listed}"
             raise AnsibleActionFail(message + (f". Did you mean {near}?" if near else ""))
         self._refuse_missing_secrets("spark")
-        return found[name]
+        return jobs[name]
 
     def _refuse_missing_secrets(self, product: str) -> None:
         """Refuse to write a file without the secret that belongs into it."""
@@ -173,10 +173,14 @@ class ActionModule(Action):
     def _refuse_defaults(self) -> None:
         """Refuse a removal for which invalid variables of the inventory have their defaults."""
         wrong = dict(self.cluster.inventory.hosts[self.host].unresolved)
-        wrong |= {one.name: one.message for one in self.cluster.invalid.get(self.host, ())}
+        wrong |= {
+            variable.name: variable.message for variable in self.cluster.invalid.get(self.host, ())
+        }
         if wrong:
-            found = "; ".join(f"{name}: {why}" for name, why in sorted(wrong.items()))
-            message = f"nothing was removed, since variables of {self.host} are not valid: {found}"
+            reasons = "; ".join(f"{name}: {why}" for name, why in sorted(wrong.items()))
+            message = (
+                f"nothing was removed, since variables of {self.host} are not valid: {reasons}"
+            )
             raise AnsibleActionFail(message)
 
     @property

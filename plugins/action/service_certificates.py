@@ -11,7 +11,7 @@ class ActionModule(Action):
 
     def act(self, args: dict[str, Any]) -> dict[str, Any]:
         """Check them on the host, if it has any."""
-        found = stores(self.cluster, self.host)
-        if not found:
+        service_stores = stores(self.cluster, self.host)
+        if not service_stores:
             return {"changed": False, "wrong": [], "expiring": []}
-        return self.call({"stores": found, **args})
+        return self.call({"stores": service_stores, **args})

@@ -81,23 +81,23 @@ class LookupModule(LookupBase):
             "syntax"
         ):  # it is about the playbook alone, often without an inventory
             return list(terms)
-        known, loader = variables or {}, self._loader or DataLoader()
+        play_variables, loader = variables or {}, self._loader or DataLoader()
         json, junit = options.get("json"), options.get("junit")
         validation.forget(json, junit)
-        sources = [str(one) for one in known.get("ansible_inventory_sources") or ()]
-        groups = known.get("groups", {})
+        sources = [str(source) for source in play_variables.get("ansible_inventory_sources") or ()]
+        groups = play_variables.get("groups", {})
         alone = bool(options.get("only_sources"))
-        if _is_read(sources, known, loader) and (
+        if _is_read(sources, play_variables, loader) and (
             alone or inventory.is_readable(sources, groups, loader)
         ):
             return list(terms)
-        found = cluster.resolve(inventory.from_sources(sources, loader))
-        problems = validation.check(found, json, junit)
+        resolved = cluster.resolve(inventory.from_sources(sources, loader))
+        problems = validation.check(resolved, json, junit)
         if alone:
-            problems = [one for one in problems if one.rule in OF_SOURCES]
-        if engine.errors(problems) or not (found.hosts or alone):
+            problems = [problem for problem in problems if problem.rule in OF_SOURCES]
+        if engine.errors(problems) or not (resolved.hosts or alone):
             raise AnsibleError(validation.show(problems, *validation.INVENTORY))
-        return list(terms) if alone else list(found.hosts)  # the file is one of other hosts
+        return list(terms) if alone else list(resolved.hosts)  # the file is one of other hosts
 
 
 def _is_read(sources: Sequence[str], variables: Mapping[str, Any], loader: DataLoader) -> bool:

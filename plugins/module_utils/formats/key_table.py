@@ -93,20 +93,20 @@ def table_key(key: str) -> str:
 
 def is_known(key: str, table: Table) -> bool:
     """Return whether a Kafka node or one of its plug-ins reads this key."""
-    known = table_key(key)
-    return known in table or known in PLUGIN_KEYS or known.startswith(PLUGIN_PREFIXES)
+    name = table_key(key)
+    return name in table or name in PLUGIN_KEYS or name.startswith(PLUGIN_PREFIXES)
 
 
-def nearest(name: str, known: list[str], cutoff: float = 0.6) -> str:
+def nearest(name: str, names: list[str], cutoff: float = 0.6) -> str:
     """Return the most similar known name, empty if none is similar."""
-    return next(iter(difflib.get_close_matches(name, known, n=1, cutoff=cutoff)), "")
+    return next(iter(difflib.get_close_matches(name, names, n=1, cutoff=cutoff)), "")
 
 
 def nearest_key(key: str, table: Table) -> str:
     """Return the most similar legal key, a listener's prefix kept; empty if none is similar."""
-    known = table_key(key)
-    found = nearest(known, [*table, *PLUGIN_KEYS])
-    return key.removesuffix(known) + found if found else ""
+    name = table_key(key)
+    similar = nearest(name, [*table, *PLUGIN_KEYS])
+    return key.removesuffix(name) + similar if similar else ""
 
 
 def expected_value(key: str, value: Any, table: Table) -> str:  # noqa: ANN401 - whatever YAML gave
@@ -124,7 +124,7 @@ def expected_value(key: str, value: Any, table: Table) -> str:  # noqa: ANN401 -
     if value is None or isinstance(value, Mapping):
         return _expected(kind or "string", valid)
     if isinstance(value, (list, tuple)):
-        legal = kind in ("list", "") and _in_choices([str(part) for part in value], valid)
+        legal = kind in ("list", "") and _in_choices([str(item) for item in value], valid)
         return "" if legal else _expected(kind, valid)
     if not kind or _is_legal(kind, valid, value):
         return ""
@@ -135,7 +135,7 @@ def expected_value(key: str, value: Any, table: Table) -> str:  # noqa: ANN401 -
 
 def _expected(kind: str, valid: str) -> str:
     names = {"int": "an int", "class": "a class name", "list": "a list", "": "a single value"}
-    names |= {name: wanted for name, (_, wanted) in _QUANTITIES.items()}
+    names |= {name: description for name, (_, description) in _QUANTITIES.items()}
     expected = names.get(kind, f"a {kind}")
     if kind in _TEXTS:
         expected += " (in quotes, if YAML takes it for something else)"
@@ -159,7 +159,7 @@ def _is_legal(kind: str, valid: str, value: bool | float | str) -> bool:
     if kind in _QUANTITIES:
         return _QUANTITIES[kind][0].fullmatch(text) is not None
     if kind == "list":
-        return _in_choices([part.strip() for part in text.split(",")] if text else [], valid)
+        return _in_choices([item.strip() for item in text.split(",")] if text else [], valid)
     if kind == "class" and text and "." not in text:  # a class without its package
         return False
     return _in_choices([text], valid)
@@ -176,23 +176,23 @@ def _in_range(text: str, valid: str) -> bool:
     return float(match["low"]) <= number <= float(match["high"] or "inf")
 
 
-def _in_choices(parts: list[str], valid: str) -> bool:
+def _in_choices(items: list[str], valid: str) -> bool:
     if valid.startswith("non-empty"):
-        return any(parts)
+        return any(items)
     match = _CHOICES.fullmatch(valid)
     if not match or "..." in valid:
         return True
     names = match["names"].split(", ")
     if match["classes"]:
-        parts = [part for part in parts if "." not in part]
+        items = [item for item in items if "." not in item]
     if match["anycase"]:
-        names, parts = [name.lower() for name in names], [part.lower() for part in parts]
-    return set(parts) <= set(names)
+        names, items = [name.lower() for name in names], [item.lower() for item in items]
+    return set(items) <= set(names)
 
 
 def _is_release(text: str, valid: str) -> bool:
     """Return whether a version, cut as Kafka cuts it, is one of the releases or of their steps."""
-    parts = text.split(".")
-    release = ".".join(parts[: 3 if parts[0] == "0" else 2])
+    numbers = text.split(".")
+    release = ".".join(numbers[: 3 if numbers[0] == "0" else 2])
     names = valid.strip("[]").split(", ")
     return release in names or release in {name.partition("-IV")[0] for name in names}

@@ -25,24 +25,26 @@ _COMMON_NAME, _ALTERNATIVE_NAMES = bytes.fromhex("550403"), bytes.fromhex("551d1
 
 @dataclass(frozen=True)
 class X509:
-    """What a certificate says: whose it is, who has signed it, its key, and its validity.
-
-    `begin` and `end` are in seconds since the epoch. `names` are those that a client in Java
-    compares, `DNS:...` and `IP:...`: the common name counts where there is no DNS name.
-    """
+    """What a certificate says: whose it is, who has signed it, its key, and its validity."""
 
     subject: bytes
+    """Whose it is."""
     issuer: bytes
+    """Who has signed it."""
     key: bytes
     begin: float
+    """In seconds since the epoch."""
     end: float
+    """In seconds since the epoch."""
     names: tuple[str, ...]
+    """Those that a client in Java compares, `DNS:...` and `IP:...`: the common name counts where
+    there is no DNS name."""
     der: bytes = field(repr=False)
 
-    def is_of(self, others: Iterable[X509]) -> bool:
-        """Return whether one of others has the name of the one that has signed it."""
+    def is_of(self, candidates: Iterable[X509]) -> bool:
+        """Return whether one of `candidates` has the name of the one that has signed it."""
         issuer = _attributes(self.issuer)
-        return any(issuer == _attributes(one.subject) for one in others)
+        return any(issuer == _attributes(candidate.subject) for candidate in candidates)
 
     @property
     def identity(self) -> str:
@@ -52,18 +54,18 @@ class X509:
 
 def certificates(text: str) -> list[X509 | None]:
     """Return the certificates of a text in their order, None for one that cannot be read."""
-    found: list[X509 | None] = []
+    parsed: list[X509 | None] = []
     for block in _CERTIFICATE.findall(text):
         try:
-            found.append(_parsed(base64.b64decode(block)))
+            parsed.append(_parsed(base64.b64decode(block)))
         except (ValueError, IndexError):
-            found.append(None)
-    return found
+            parsed.append(None)
+    return parsed
 
 
 def readable(text: str) -> list[X509]:
     """Return the certificates of a text without those that cannot be read."""
-    return [one for one in certificates(text) if one]
+    return [certificate for certificate in certificates(text) if certificate]
 
 
 def bodies(text: str) -> list[str]:
@@ -90,13 +92,13 @@ def block(kind: str, der: bytes) -> str:
 
 def identities(text: str) -> list[str]:
     """Return what tells the CAs of a text apart; what cannot be read is left out."""
-    return [one.identity for one in readable(text)]
+    return [certificate.identity for certificate in readable(text)]
 
 
-def same_authority(one: str, other: str) -> bool:
+def same_authority(first_text: str, second_text: str) -> bool:
     """Return whether the first certificates of two texts are of one CA."""
-    first = identities(one)[:1]
-    return bool(first) and first == identities(other)[:1]
+    first = identities(first_text)[:1]
+    return bool(first) and first == identities(second_text)[:1]
 
 
 def is_for(names: Iterable[str], host: str) -> bool:
@@ -105,26 +107,28 @@ def is_for(names: Iterable[str], host: str) -> bool:
     An address is compared with addresses alone; a name without case and label by label, in which
     `*` is any text (sun.security.util.HostnameChecker).
     """
-    wanted = canonical(host)
-    if is_address(wanted):
-        return f"IP:{wanted}" in names
-    known = (one.partition(":")[2].lower() for one in names if one.startswith("DNS:"))
-    return any(_matches(one.split("."), wanted.split(".")) for one in known)
+    expected = canonical(host)
+    if is_address(expected):
+        return f"IP:{expected}" in names
+    patterns = (name.partition(":")[2].lower() for name in names if name.startswith("DNS:"))
+    return any(_matches(pattern.split("."), expected.split(".")) for pattern in patterns)
 
 
 def _matches(pattern: list[str], labels: list[str]) -> bool:
-    expressions = [re.escape(one).replace(r"\*", ".*") for one in pattern]
-    same = len(pattern) == len(labels)
-    return same and all(map(re.fullmatch, expressions, labels))
+    expressions = [re.escape(label).replace(r"\*", ".*") for label in pattern]
+    is_as_long = len(pattern) == len(labels)
+    return is_as_long and all(map(re.fullmatch, expressions, labels))
 
 
 @dataclass(frozen=True)
 class _Element:
-    """An element of DER (X.690, 8.1): `whole` is its bytes, `content` those of its value."""
+    """An element of DER (X.690, 8.1)."""
 
     tag: int
     content: bytes
+    """The bytes of its value."""
     whole: bytes
+    """Its bytes."""
 
 
 def _elements(der: bytes) -> Iterator[_Element]:
@@ -161,12 +165,12 @@ def _parsed(der: bytes) -> X509:
     fields = list(_elements(to_be_signed.content))
     if fields[0].tag == _VERSION:
         del fields[0]
-    _, _, issuer, validity, subject, key, *others = fields
+    _, _, issuer, validity, subject, key, *remaining = fields
     begin, end = map(_seconds, _elements(validity.content))
-    extensions = [one.content for one in others if one.tag == _EXTENSIONS]
+    extensions = [element.content for element in remaining if element.tag == _EXTENSIONS]
     names = _names(extensions[0]) if extensions else []
     common = dict(_attributes(subject.whole)).get(_COMMON_NAME)
-    if common and not any(one.startswith("DNS:") for one in names):
+    if common and not any(name.startswith("DNS:") for name in names):
         names.append(f"DNS:{common}")
     return X509(subject.whole, issuer.whole, key.whole, begin, end, tuple(names), der)
 
@@ -180,28 +184,28 @@ def _seconds(written: _Element) -> float:
 
 def _names(extensions: bytes) -> list[str]:
     """Return the names of subjectAltName that are DNS names or addresses."""
-    (every,) = _elements(extensions)
-    parts = (list(_elements(one.content)) for one in _elements(every.content))
-    values = [last.content for name, *_, last in parts if name.content == _ALTERNATIVE_NAMES]
-    sequences = [one for value in values for one in _elements(value)]
-    names = [one for sequence in sequences for one in _elements(sequence.content)]
+    (outer,) = _elements(extensions)
+    entries = (list(_elements(extension.content)) for extension in _elements(outer.content))
+    values = [last.content for name, *_, last in entries if name.content == _ALTERNATIVE_NAMES]
+    sequences = [element for value in values for element in _elements(value)]
+    names = [name for sequence in sequences for name in _elements(sequence.content)]
     return [
-        *(f"DNS:{one.content.decode('ascii', 'replace')}" for one in names if one.tag == _DNS),
+        *(f"DNS:{name.content.decode('ascii', 'replace')}" for name in names if name.tag == _DNS),
         *(
-            f"IP:{ipaddress.ip_address(one.content)}"
-            for one in names
-            if one.tag == _IP and len(one.content) in _ADDRESS_SIZES
+            f"IP:{ipaddress.ip_address(name.content)}"
+            for name in names
+            if name.tag == _IP and len(name.content) in _ADDRESS_SIZES
         ),
     ]
 
 
 def _attributes(name: bytes) -> list[tuple[bytes, str]]:
     """Return type -> value of a distinguished name, as two are compared: case and blanks aside."""
-    found = []
+    attributes = []
     (sequence,) = _elements(name)
     for group in _elements(sequence.content):
-        for one in _elements(group.content):
-            kind, value = _elements(one.content)
+        for attribute in _elements(group.content):
+            kind, value = _elements(attribute.content)
             text = value.content.decode("utf-8", "replace")
-            found.append((kind.content, " ".join(text.lower().split())))
-    return found
+            attributes.append((kind.content, " ".join(text.lower().split())))
+    return attributes

@@ -91,8 +91,8 @@ def _logical_lines(text: str) -> list[tuple[int, str]]:
 
 
 def _entry(number: int, line: str) -> tuple[str, str]:
-    found = _ENTRY.fullmatch(line)
-    key, value = found.groups() if found else (line, "")
+    match = _ENTRY.fullmatch(line)
+    key, value = match.groups() if match else (line, "")
     return _unescape(number, key), _unescape(number, value)
 
 

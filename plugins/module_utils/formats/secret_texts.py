@@ -63,7 +63,9 @@ def _is_secret(key: str) -> bool:
     Connectors have keys of Kafka's clients with prefixes of their own.
     """
     name = key_table.table_key(key)
-    named = any(name == one or name.endswith(f".{one}") for one in _passwords())
+    named = any(
+        name == password_key or name.endswith(f".{password_key}") for password_key in _passwords()
+    )
     return bool(_KEY.search(key) or named) and not name.endswith(_CERTIFICATES)
 
 
@@ -73,10 +75,10 @@ def of_receivers(value: object, key: str = "") -> list[tuple[str, str]]:
     These are passwords, tokens, and addresses by which whoever knows them may write.
     """
     if isinstance(value, Mapping):
-        parts = [(f"{key}.{name}".lstrip("."), part) for name, part in value.items()]
-        return [found for name, part in parts for found in of_receivers(part, name)]
+        entries = [(f"{key}.{name}".lstrip("."), entry) for name, entry in value.items()]
+        return [secret for name, entry in entries for secret in of_receivers(entry, name)]
     if isinstance(value, (list, tuple)):
-        return [found for part in value for found in of_receivers(part, key)]
+        return [secret for item in value for secret in of_receivers(item, key)]
     if value is None or isinstance(value, bool):
         return []
     if _OF_RECEIVER.fullmatch(key):
@@ -86,15 +88,15 @@ def of_receivers(value: object, key: str = "") -> list[tuple[str, str]]:
 
 def of_address(text: str) -> list[str]:
     """Return the secrets in addresses, such as those of a database or of a registry."""
-    found = (match["text"] for one in _IN_ADDRESS for match in one.finditer(text))
-    return [one for one in found if not _ELSEWHERE.fullmatch(one)]
+    texts = (match["text"] for pattern in _IN_ADDRESS for match in pattern.finditer(text))
+    return [secret for secret in texts if not _ELSEWHERE.fullmatch(secret)]
 
 
-def of_options(given: object) -> list[str]:
+def of_options(options: object) -> list[str]:
     """Return the secrets among options of JAAS or of a JVM, which are a text or a list."""
-    text = given if isinstance(given, str) else " ".join(map(str, sequence(given)))
-    found = (match[match.lastgroup or 0] for match in _OPTION.finditer(text))
-    return [one for one in found if not _ELSEWHERE.fullmatch(one)]
+    text = options if isinstance(options, str) else " ".join(map(str, sequence(options)))
+    texts = (match[match.lastgroup or 0] for match in _OPTION.finditer(text))
+    return [secret for secret in texts if not _ELSEWHERE.fullmatch(secret)]
 
 
 @functools.cache

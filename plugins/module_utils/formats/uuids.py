@@ -53,7 +53,7 @@ def kafka_text(value: object) -> str:
 
 def _first_legal(ids: Iterator[uuid.UUID]) -> str:
     """Return the first id that is not reserved and that no command line takes for an option."""
-    texts = (_text(one.bytes) for one in ids)
+    texts = (_text(identifier.bytes) for identifier in ids)
     return next(text for text in texts if is_cluster_id(text) and not text.startswith("-"))
 
 

@@ -18,7 +18,7 @@ def mapping(value: object) -> Mapping[Any, Any]:
 
 def by_name(value: Mapping[Any, Any]) -> dict[str, Any]:
     """Return a mapping with its keys as texts."""
-    return {str(key): one for key, one in value.items()}
+    return {str(key): entry for key, entry in value.items()}
 
 
 def sequence(value: object) -> list[Any]:
@@ -28,8 +28,8 @@ def sequence(value: object) -> list[Any]:
 
 def texts(value: object) -> list[str]:
     """Return the entries of a list, or of a text with commas, without blanks and empty ones."""
-    given = value.split(",") if isinstance(value, str) else sequence(value)
-    return [text for one in given if (text := str(one).strip())]
+    entries = value.split(",") if isinstance(value, str) else sequence(value)
+    return [text for entry in entries if (text := str(entry).strip())]
 
 
 def integer(value: object) -> int | None:
@@ -62,21 +62,21 @@ def is_address(name: str) -> bool:
 
 def is_public(address: str) -> bool:
     """Return whether a text is an IP address that the internet reaches, without brackets."""
-    found = _address(address)
-    return found is not None and found.is_global
+    parsed = _address(address)
+    return parsed is not None and parsed.is_global
 
 
 def no_host(address: str) -> str:
     """Return why an IP address, without brackets, is not that of one host, empty if it may be."""
-    found = _address(address)
-    if found is None:
+    parsed = _address(address)
+    if parsed is None:
         return ""
-    if found.is_unspecified:
+    if parsed.is_unspecified:
         return "means every address of a host, and is none to connect to"
-    if found.is_multicast or str(found) == "255.255.255.255":
+    if parsed.is_multicast or str(parsed) == "255.255.255.255":
         return "is an address of many hosts"
-    zone = getattr(found, "scope_id", None)
-    if found.version == 6 and found.is_link_local and not zone:
+    zone = getattr(parsed, "scope_id", None)
+    if parsed.version == 6 and parsed.is_link_local and not zone:
         return "is an address of one network link, which needs the interface after it (%eth0)"
     return ""
 
@@ -120,5 +120,5 @@ def property_text(value: object) -> str | None:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, (list, tuple)):
-        return ",".join(str(part) for part in value)
+        return ",".join(str(item) for item in value)
     return str(value)

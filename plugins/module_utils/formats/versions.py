@@ -15,20 +15,21 @@ Standing = Literal["supported", "to upgrade from"]
 
 @dataclass(frozen=True)
 class Release:
-    """A supported version: the Java feature releases it runs on, lowest first, and of Kafka more.
-
-    `metadata` is the metadata.version that a new cluster finalizes, `zookeeper` says whether a
-    broker can run in ZooKeeper mode. `features` are the levels that the release is meant to run
-    with (`kafka-features.sh version-mapping`), without kraft.version, which makes a static quorum
-    dynamic; `optional` are levels that its brokers know besides. `standing` is the policy.
-    """
+    """A supported version: the Java it runs on, and of Kafka more."""
 
     java: tuple[int, ...]
+    """The Java feature releases it runs on, lowest first."""
     metadata: str = ""
+    """The metadata.version that a new cluster finalizes."""
     zookeeper: bool = False
+    """Whether a broker can run in ZooKeeper mode."""
     features: Mapping[str, int] = field(default_factory=dict)
+    """The levels that the release is meant to run with (`kafka-features.sh version-mapping`),
+    without kraft.version, which makes a static quorum dynamic."""
     optional: Mapping[str, int] = field(default_factory=dict)
+    """Levels that its brokers know besides."""
     standing: Standing = "supported"
+    """The policy."""
 
     @property
     def ceilings(self) -> dict[str, int]:
@@ -38,32 +39,28 @@ class Release:
 
 @dataclass(frozen=True)
 class Product:
-    """The policy of a product's versions.
-
-    The `default` is the current one, of the others each release has its standing. `blocked` gives
-    the reason of each refusal; artifacts/known-bad.yml lists the holes of each version.
-    """
+    """The policy of a product's versions; artifacts/known-bad.yml lists the holes of each one."""
 
     name: str
     default: str
+    """The current one; of the others each release has its standing."""
     supported: Mapping[str, Release]
     blocked: Mapping[str, str] = field(default_factory=dict)
+    """The reason of each refusal."""
 
     @property
     def choices(self) -> list[str]:
         """Return the supported versions, the default first."""
-        return [self.default, *(one for one in self.supported if one != self.default)]
+        return [self.default, *(version for version in self.supported if version != self.default)]
 
 
 @dataclass(frozen=True)
 class KeyChange:
-    """A key that a Kafka release removed or deprecated, and why.
-
-    `instead` is its successor, empty where there is none.
-    """
+    """A key that a Kafka release removed or deprecated, and why."""
 
     since: str
     instead: str
+    """Its successor, empty where there is none."""
     why: str = ""
 
 
@@ -201,10 +198,10 @@ DEPRECATED_KEYS: Mapping[str, KeyChange] = {
 def release_numbers(version: str) -> tuple[int, ...]:
     """Return a version's leading numbers, `4.3.1-rc0` -> (4, 3, 1), for comparison."""
     numbers: list[int] = []
-    for part in version.replace("-", ".").split("."):
-        if not (part.isascii() and part.isdecimal() and len(part) < 10):
+    for number in version.replace("-", ".").split("."):
+        if not (number.isascii() and number.isdecimal() and len(number) < 10):
             break
-        numbers.append(int(part))
+        numbers.append(int(number))
     return tuple(numbers)
 
 

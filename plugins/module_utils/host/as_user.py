@@ -10,10 +10,10 @@ from collections.abc import Sequence
 def as_user(user: str, group: str, command: Sequence[str]) -> list[str]:
     """Return the command run as another user; unchanged for the user who runs this module."""
     try:
-        own = pwd.getpwnam(user).pw_uid == os.geteuid()
+        is_current_user = pwd.getpwnam(user).pw_uid == os.geteuid()
     except KeyError:
-        own = False
-    return [*command] if own else ["runuser", "-u", user, "-g", group, "--", *command]
+        is_current_user = False
+    return [*command] if is_current_user else ["runuser", "-u", user, "-g", group, "--", *command]
 
 
 def last_output(out: str, err: str) -> str:

@@ -19,14 +19,14 @@ _DAY = 86400
 
 @dataclass(frozen=True)
 class Shown:
-    """What a place shows: the days that its certificate is valid, or why it is not taken.
-
-    The place is the address of a listener, or the path of a file.
-    """
+    """What a place shows: the days that its certificate is valid, or why it is not taken."""
 
     place: str
+    """The address of a listener, or the path of a file."""
     days: float = 0.0
+    """The days that its certificate is valid."""
     wrong: str = ""
+    """Why its certificate is not taken."""
 
 
 def trusting(path: str | None = None, pem: str | None = None) -> ssl.SSLContext:
@@ -63,9 +63,9 @@ def stored(certificate: str, trusted: str) -> Shown:
     `trusted` is PEM. Nothing is sent: client and server of the handshake are here.
     """
     try:
-        own = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        own.load_cert_chain(certificate)
-        client = shake_hands(trusting(pem=trusted), own)
+        server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        server.load_cert_chain(certificate)
+        client = shake_hands(trusting(pem=trusted), server)
         return _valid(certificate, client.getpeercert())
     except ssl.SSLCertVerificationError as error:
         return Shown(certificate, wrong=error.verify_message)
@@ -81,12 +81,12 @@ def shake_hands(client: ssl.SSLContext, server: ssl.SSLContext) -> ssl.SSLObject
 
     """
     to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
-    own = client.wrap_bio(to_client, to_server)
-    other = server.wrap_bio(to_server, to_client, server_side=True)
-    for side in (own, other) * 3:
+    client_side = client.wrap_bio(to_client, to_server)
+    server_side = server.wrap_bio(to_server, to_client, server_side=True)
+    for side in (client_side, server_side) * 3:
         with contextlib.suppress(ssl.SSLWantReadError):
             side.do_handshake()
-    return own
+    return client_side
 
 
 def ending(paths: Iterable[str]) -> list[str]:
@@ -94,16 +94,20 @@ def ending(paths: Iterable[str]) -> list[str]:
 
     Files that cannot be read are not among them.
     """
-    return [one for one in paths if any(days(x.end) < LEAST_DAYS for x in _first(Path(one)))]
+    return [
+        path
+        for path in paths
+        if any(days(certificate.end) < LEAST_DAYS for certificate in _first(Path(path)))
+    ]
 
 
 def _first(path: Path) -> list[X509]:
     """Return the first certificate of a file, none if it cannot be read."""
     try:
-        found = certificates(path.read_text(errors="replace"))
+        parsed = certificates(path.read_text(errors="replace"))
     except OSError:
         return []
-    return [one for one in found[:1] if one]
+    return [certificate for certificate in parsed[:1] if certificate]
 
 
 def days(moment: float) -> float:
@@ -111,16 +115,16 @@ def days(moment: float) -> float:
     return (moment - time.time()) / _DAY
 
 
-def lines(found: Iterable[Shown]) -> tuple[list[str], list[str]]:
+def lines(results: Iterable[Shown]) -> tuple[list[str], list[str]]:
     """Return what is wrong with certificates, and what soon will be."""
     wrong: list[str] = []
     soon: list[str] = []
-    for one in found:
-        if one.wrong:
-            wrong.append(f"the certificate at {one.place} is not valid: {one.wrong}")
-        elif one.days < DAYS_TO_RENEW:
-            line = f"the certificate at {one.place} expires in {one.days:.0f} days"
-            (wrong if one.days < LEAST_DAYS else soon).append(f"{line}: renew it (site.yml)")
+    for result in results:
+        if result.wrong:
+            wrong.append(f"the certificate at {result.place} is not valid: {result.wrong}")
+        elif result.days < DAYS_TO_RENEW:
+            line = f"the certificate at {result.place} expires in {result.days:.0f} days"
+            (wrong if result.days < LEAST_DAYS else soon).append(f"{line}: renew it (site.yml)")
     return wrong, soon
 
 

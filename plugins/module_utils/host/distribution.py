@@ -87,9 +87,9 @@ def unpack(archive: Path, home: Path, sha256: str) -> None:
 
 
 def remove_former(
-    home: Path, kept: int, proc: Path = Path("/proc"), units: Path = removal.UNITS
+    home: Path, count: int, proc: Path = Path("/proc"), units: Path = removal.UNITS
 ) -> list[Path]:
-    """Remove older homes of the same product but for the last `kept`; return those removed.
+    """Remove older homes of the same product but for the last `count`; return those removed.
 
     One that is named by a unit or on the command line of a running process stays, too.
     """
@@ -103,7 +103,7 @@ def remove_former(
     commands = _texts([*proc.glob("[0-9]*/cmdline"), *units.glob("*.service")])
     former = [
         path
-        for path in unpacked[kept:]
+        for path in unpacked[count:]
         if path != home and not any(f"{path}/" in command for command in commands)
     ]
     for path in former:

@@ -55,12 +55,14 @@ class ApplyError(Exception):
 
 @dataclass(frozen=True)
 class Entry:
-    """What is wanted at one path; mode is a number, owner and group are names."""
+    """What is wanted at one path."""
 
     path: str
     state: str = "file"
     owner: str = "root"
+    """A name."""
     group: str = "root"
+    """A name."""
     mode: int = 0o644
     content: bytes = field(default=b"", repr=False)
     target: str = ""
@@ -70,42 +72,42 @@ class Entry:
     dynamic: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, path: str, wanted: Mapping[str, Any]) -> Entry:
+    def of(cls, path: str, mapping: Mapping[str, Any]) -> Entry:
         """Return the entry of plain data."""
-        state = wanted.get("state", "file")
-        mode = wanted.get("mode") or ("0755" if state == "directory" else "0644")
-        kind = wanted.get("format") or ("properties" if path.endswith(".properties") else "text")
+        state = mapping.get("state", "file")
+        mode = mapping.get("mode") or ("0755" if state == "directory" else "0644")
+        kind = mapping.get("format") or ("properties" if path.endswith(".properties") else "text")
         plain = ("owner", "group", "target", "restart", "secret")
         return cls(
             path,
             state,
             mode=int(mode, 8),
-            content=str(wanted.get("content") or "").encode("utf-8", "surrogateescape"),
+            content=str(mapping.get("content") or "").encode("utf-8", "surrogateescape"),
             properties=kind == "properties" and state in ("file", "absent"),
-            dynamic=tuple(wanted.get("dynamic") or ()),
-            **{name: wanted[name] for name in plain if wanted.get(name)},
+            dynamic=tuple(mapping.get("dynamic") or ()),
+            **{name: mapping[name] for name in plain if mapping.get(name)},
         )
 
 
 @dataclass(frozen=True)
 class Found:
-    """What lies at a path: kind is absent, file, directory, link or other.
-
-    A link to a directory has kind link; `leads_to_directory` tells. `children` are names in a
-    directory that is wanted absent. `unsafe` says why nothing may be read, given away or removed
-    there, `unsafe_directory` why it is no directory to be used.
-    """
+    """What lies at a path."""
 
     kind: str = "absent"
+    """One of absent, file, directory, link and other; a link to a directory has kind link."""
     content: bytes = field(default=b"", repr=False)
     mode: int = 0
     owner: str = ""
     group: str = ""
     target: str = ""
     leads_to_directory: bool = False
+    """Whether it is a link to a directory."""
     children: tuple[str, ...] = ()
+    """Names in a directory that is wanted absent."""
     unsafe: str = ""
+    """Why nothing may be read, given away or removed there."""
     unsafe_directory: str = ""
+    """Why it is no directory to be used."""
 
     @property
     def is_directory(self) -> bool:
@@ -115,18 +117,18 @@ class Found:
 
 @dataclass(frozen=True)
 class Change:
-    """One path that differs: in what it holds (`content`), in mode or owner, or in both.
-
-    `keys` are those of a properties file that differ, `restart_keys` those of them that only a
-    restart brings.
-    """
+    """One path that differs: in what it holds, in mode or owner, or in both."""
 
     entry: Entry
     before: Found
     content: bool
+    """Whether it differs in what it holds."""
     attributes: bool
+    """Whether it differs in mode or owner."""
     keys: tuple[str, ...] = ()
+    """Those of a properties file that differ."""
     restart_keys: tuple[str, ...] = ()
+    """Those of `keys` that only a restart brings."""
 
     @property
     def needs_restart(self) -> bool:
@@ -141,31 +143,31 @@ class Change:
 Read = Callable[[str], Found]
 
 
-def entries_of(wanted: Mapping[str, Mapping[str, Any]]) -> list[Entry]:
+def entries_of(mappings: Mapping[str, Mapping[str, Any]]) -> list[Entry]:
     """Return entries of plain data, path -> mapping."""
-    return [Entry.of(path, one) for path, one in wanted.items()]
+    return [Entry.of(path, mapping) for path, mapping in mappings.items()]
 
 
-def written_problems(wanted: Mapping[str, Any]) -> list[str]:
+def written_problems(mappings: Mapping[str, Any]) -> list[str]:
     """Return what is wrong with entries as a task writes them."""
-    found = []
-    for path, one in wanted.items():
+    wrong = []
+    for path, mapping in mappings.items():
         if not path.startswith("/") or str(PurePosixPath(path)) != path or ".." in path.split("/"):
-            found.append(f"{path}: write an absolute path, no '//', '.', '..' or trailing '/'")
-        if not isinstance(one, Mapping):
-            found.append(f"{path}: must be a mapping")
+            wrong.append(f"{path}: write an absolute path, no '//', '.', '..' or trailing '/'")
+        if not isinstance(mapping, Mapping):
+            wrong.append(f"{path}: must be a mapping")
             continue
-        state, mode = one.get("state") or "file", one.get("mode")
-        found += [f"{path}: unknown key {key}" for key in sorted({*one} - _KEYS)]
+        state, mode = mapping.get("state") or "file", mapping.get("mode")
+        wrong += [f"{path}: unknown key {key}" for key in sorted({*mapping} - _KEYS)]
         if state not in _STATES:
-            found.append(f"{path}: state is {state!r}; use one of {', '.join(_STATES)}")
+            wrong.append(f"{path}: state is {state!r}; use one of {', '.join(_STATES)}")
         if mode is not None and not re.fullmatch("[0-7]{4}", str(mode)):
-            found.append(f"{path}: mode is {mode!r}; write four octal digits in quotes")
-        if state == "file" and not isinstance(one.get("content"), str):
-            found.append(f"{path}: content must be text; an empty file has ''")
-        if state == "link" and not one.get("target"):
-            found.append(f"{path}: a link needs target")
-    return found
+            wrong.append(f"{path}: mode is {mode!r}; write four octal digits in quotes")
+        if state == "file" and not isinstance(mapping.get("content"), str):
+            wrong.append(f"{path}: content must be text; an empty file has ''")
+        if state == "link" and not mapping.get("target"):
+            wrong.append(f"{path}: a link needs target")
+    return wrong
 
 
 def plan(entries: Iterable[Entry], read: Read) -> list[Change]:
@@ -178,9 +180,9 @@ def plan(entries: Iterable[Entry], read: Read) -> list[Change]:
         key=lambda entry: (not entry.path.startswith(SYSUSERS), entry.path.count("/"), entry.path),
     )
     changes = [change for entry in ordered if (change := _change(entry, read(entry.path)))]
-    kept = [change for change in changes if change.entry.state != "absent"]
+    written = [change for change in changes if change.entry.state != "absent"]
     removed = [change for change in changes if change.entry.state == "absent"]
-    return [*kept, *reversed(removed)]
+    return [*written, *reversed(removed)]
 
 
 def problems(entries: Sequence[Entry], read: Read, *, planned: bool = False) -> list[str]:
@@ -188,13 +190,13 @@ def problems(entries: Sequence[Entry], read: Read, *, planned: bool = False) -> 
 
     Where it is only `planned`, a parent that is missing may be what an earlier task would make.
     """
-    wanted = {entry.path: entry for entry in entries}
+    requested = {entry.path: entry for entry in entries}
     return [
         f"{entry.path}: {text}"
         for entry in entries
         for text in (
-            _parent_problem(entry, wanted, read, planned=planned),
-            _kind_problem(entry, wanted, read(entry.path)),
+            _parent_problem(entry, requested, read, planned=planned),
+            _kind_problem(entry, requested, read(entry.path)),
         )
         if text
     ]
@@ -205,32 +207,32 @@ def unknown_accounts(entries: Iterable[Entry]) -> list[str]:
     missing: dict[str, str] = {}
     for entry in entries:
         if entry.state not in ("absent", "link"):
-            for what, name, lookup in (
+            for kind, name, lookup in (
                 ("owner", entry.owner, pwd.getpwnam),
                 ("group", entry.group, grp.getgrnam),
             ):
                 try:
                     lookup(name)
                 except KeyError:
-                    missing.setdefault(f"{what} {name}", entry.path)
-    return [f"{path}: {what} does not exist on this host" for what, path in missing.items()]
+                    missing.setdefault(f"{kind} {name}", entry.path)
+    return [f"{path}: {account} does not exist on this host" for account, path in missing.items()]
 
 
 def diff(change: Change) -> list[dict[str, str]]:
     """Return the change as Ansible shows it; a secret's content appears on neither side."""
     entry, before = change.entry, change.before
-    parts: list[dict[str, str]] = []
+    diffs: list[dict[str, str]] = []
     if change.content:
         old = _shown(before.kind, before.content, before.target)
         new = _shown(entry.state, entry.content, entry.target)
         if entry.secret and "file" in (entry.state, before.kind):
             old = "" if before.kind == "absent" else "(secret content before)\n"
             new = "" if entry.state == "absent" else "(secret content after, different)\n"
-        parts.append(shown_diff(entry.path, old, new))
+        diffs.append(shown_diff(entry.path, old, new))
     if change.attributes:
         was = "" if before.kind == "absent" else _attributes(before)
-        parts.append(shown_diff(f"{entry.path} (owner, group, mode)", was, _attributes(entry)))
-    return parts
+        diffs.append(shown_diff(f"{entry.path} (owner, group, mode)", was, _attributes(entry)))
+    return diffs
 
 
 class Host:
@@ -264,8 +266,8 @@ class Host:
             unsafe_directory = place.link_reason
             if not unsafe_directory and paths.is_directory(path):
                 leads_to_directory = True
-                with paths.at(path, follow=True) as there:
-                    status = there.status()
+                with paths.at(path, follow=True) as destination:
+                    status = destination.status()
         elif kind == "directory":
             unsafe_directory = self._foreign_reason(path, place)
         return Found(
@@ -355,31 +357,36 @@ def _apply(change: Change) -> None:
                 place.remove_file()
 
 
-def _change(entry: Entry, found: Found) -> Change | None:
-    other_kind = found.kind != entry.state
+def _change(entry: Entry, existing: Found) -> Change | None:
+    other_kind = existing.kind != entry.state
     if entry.state == "directory":
-        other_kind = not found.is_directory
-    other = {"file": found.content != entry.content, "link": found.target != entry.target}
-    content = other_kind or other.get(entry.state, False)
+        other_kind = not existing.is_directory
+    differences = {
+        "file": existing.content != entry.content,
+        "link": existing.target != entry.target,
+    }
+    content = other_kind or differences.get(entry.state, False)
     attributes = entry.state in ("file", "directory") and (
-        other_kind or _attributes(entry) != _attributes(found)
+        other_kind or _attributes(entry) != _attributes(existing)
     )
     if not (content or attributes):
         return None
     keys: list[str] = []
     if entry.properties and content:
-        keys = changed_keys(_properties(found.content), _properties(entry.content))
-    return Change(entry, found, content, attributes, tuple(keys), _restart_keys(keys, entry, found))
+        keys = changed_keys(_properties(existing.content), _properties(entry.content))
+    return Change(
+        entry, existing, content, attributes, tuple(keys), _restart_keys(keys, entry, existing)
+    )
 
 
-def _restart_keys(keys: list[str], entry: Entry, found: Found) -> tuple[str, ...]:
+def _restart_keys(keys: list[str], entry: Entry, existing: Found) -> tuple[str, ...]:
     """Return those of the changed keys that the process does not take while it runs.
 
     Only the process knows what `${...}` is replaced by, so the value cannot be set online.
     """
-    if not entry.dynamic or found.kind != "file":
+    if not entry.dynamic or existing.kind != "file":
         return tuple(keys)
-    texts = [parse_or_empty(_properties(one)) for one in (found.content, entry.content)]
+    texts = [parse_or_empty(_properties(content)) for content in (existing.content, entry.content)]
     return tuple(
         key
         for key in keys
@@ -388,49 +395,49 @@ def _restart_keys(keys: list[str], entry: Entry, found: Found) -> tuple[str, ...
 
 
 def _parent_problem(
-    entry: Entry, wanted: Mapping[str, Entry], read: Read, *, planned: bool
+    entry: Entry, requested: Mapping[str, Entry], read: Read, *, planned: bool
 ) -> str | None:
     parent = str(PurePosixPath(entry.path).parent)
-    ours = wanted.get(parent)
+    ours = requested.get(parent)
     if entry.state == "absent" or (ours is not None and ours.state in ("directory", "link")):
         return None
-    found = read(parent)
+    existing = read(parent)
     # What is unsafe on the way to a parent is so on the way to the entry, and said of that.
-    unsafe = found.unsafe or found.unsafe_directory
-    if found.is_directory or unsafe or (planned and found.kind == "absent"):
+    unsafe = existing.unsafe or existing.unsafe_directory
+    if existing.is_directory or unsafe or (planned and existing.kind == "absent"):
         return None
-    if found.kind == "absent":
+    if existing.kind == "absent":
         return f"its parent directory {parent} does not exist; create it, or mount its disk"
-    return f"its parent {parent} is {_named(found.kind)}, not a directory; move it away"
+    return f"its parent {parent} is {_named(existing.kind)}, not a directory; move it away"
 
 
-def _kind_problem(entry: Entry, wanted: Mapping[str, Entry], found: Found) -> str | None:
-    if found.unsafe or (entry.state == "directory" and found.unsafe_directory):
-        return found.unsafe or found.unsafe_directory
-    if found.kind in ("absent", entry.state):
+def _kind_problem(entry: Entry, requested: Mapping[str, Entry], existing: Found) -> str | None:
+    if existing.unsafe or (entry.state == "directory" and existing.unsafe_directory):
+        return existing.unsafe or existing.unsafe_directory
+    if existing.kind in ("absent", entry.state):
         return None
     if entry.state == "absent":
-        left = sorted(
+        remaining = sorted(
             name
-            for name in found.children
-            if (child := wanted.get(f"{entry.path}/{name}")) is None or child.state != "absent"
+            for name in existing.children
+            if (child := requested.get(f"{entry.path}/{name}")) is None or child.state != "absent"
         )
-        if not left:
+        if not remaining:
             return None
-        more = ", ..." if len(left) > 3 else ""
-        return f"is a directory that holds {', '.join(left[:3])}{more}: empty it first"
-    if entry.state == "directory" and found.leads_to_directory:
+        ellipsis = ", ..." if len(remaining) > 3 else ""
+        return f"is a directory that holds {', '.join(remaining[:3])}{ellipsis}: empty it first"
+    if entry.state == "directory" and existing.leads_to_directory:
         return None
-    if entry.state == "file" and found.kind == "link":
+    if entry.state == "file" and existing.kind == "link":
         return None
     return (
-        f"is {_named(found.kind)} on the host, where {_named(entry.state)} should be; "
+        f"is {_named(existing.kind)} on the host, where {_named(entry.state)} should be; "
         "nothing was changed: move it away"
     )
 
 
-def _attributes(one: Entry | Found) -> str:
-    return f"{one.owner}:{one.group} {one.mode:04o}\n"
+def _attributes(entry: Entry | Found) -> str:
+    return f"{entry.owner}:{entry.group} {entry.mode:04o}\n"
 
 
 def shown_diff(header: str, before: str, after: str) -> dict[str, str]:

@@ -38,10 +38,10 @@ _MEMORY = "/dev/shm"  # noqa: S108 - so that no key is written to a disk
 
 def trust_store(text: str) -> dict[str, Any]:
     """Return what is wrong with the CAs of a text, or for how many days the last one is valid."""
-    found = pem.certificates(text)
-    if wrong := _wrong_certificates(found):
+    certificates = pem.certificates(text)
+    if wrong := _wrong_certificates(certificates):
         return {"wrong": wrong}
-    return {"days_left": max(days(one.end) for one in found if one)}
+    return {"days_left": max(days(certificate.end) for certificate in certificates if certificate)}
 
 
 def inline_store(
@@ -59,18 +59,21 @@ def key_store(text: str, password: str | None, authorities: str, *, mutual: bool
     CAs that those trust who connect, empty if not known; with `mutual` both sides show this
     certificate. The fields are those of the class `Certificate` of the rules.
     """
-    found = pem.certificates(text)
-    if wrong := _wrong_certificates(found):
+    certificates = pem.certificates(text)
+    if wrong := _wrong_certificates(certificates):
         return {"wrong": wrong}
-    chain, trusted = [one for one in found if one], pem.readable(authorities)
+    chain, trusted = (
+        [certificate for certificate in certificates if certificate],
+        pem.readable(authorities),
+    )
     facts = {"names": chain[0].names, **_validity(chain, trusted)}
     wrong = _wrong_key(text, chain, password)
     if wrong or password is None:
         return {**facts, "wrong": wrong}
     with _loadable(text, chain) as path:
         wrong = _not_loaded(path, text, password)
-        asked = trusted and not wrong
-        refused = _refusal(path, password, chain, trusted, mutual=mutual) if asked else ""
+        verifiable = trusted and not wrong
+        refused = _refusal(path, password, chain, trusted, mutual=mutual) if verifiable else ""
     return {**facts, "wrong": wrong, "refused": refused}
 
 
@@ -82,19 +85,19 @@ def _loadable(text: str, chain: Sequence[X509]) -> Iterator[str]:
     """
     ((kind, block),) = _KEY.findall(text)
     blocks = [(f"{kind}PRIVATE KEY", pem.decoded(block))]
-    blocks += [("CERTIFICATE", one.der) for one in chain]
+    blocks += [("CERTIFICATE", certificate.der) for certificate in chain]
     memory = _MEMORY if Path(_MEMORY).is_dir() else None
     with tempfile.NamedTemporaryFile("w", dir=memory, encoding="ascii") as file:
         with paths.naming(file.name):
-            file.write("".join(pem.block(*one) for one in blocks))
+            file.write("".join(pem.block(*arguments) for arguments in blocks))
             file.flush()
         yield file.name
 
 
-def _wrong_certificates(found: Sequence[X509 | None]) -> str:
-    if not found:
+def _wrong_certificates(certificates: Sequence[X509 | None]) -> str:
+    if not certificates:
         return "it has no certificate in PEM"
-    return "one of its certificates cannot be read" if None in found else ""
+    return "one of its certificates cannot be read" if None in certificates else ""
 
 
 def _wrong_key(text: str, chain: Sequence[X509], password: str | None) -> str:
@@ -113,10 +116,10 @@ def _wrong_key(text: str, chain: Sequence[X509], password: str | None) -> str:
             kinds == [""] and bool(password)
         ),
         "its certificates are not in order, each followed by the one that has signed it": (
-            not all(one.is_of([other]) for one, other in zip(chain, chain[1:]))
+            not all(certificate.is_of([signer]) for certificate, signer in zip(chain, chain[1:]))
         ),
     }
-    return next((problem for problem, is_one in problems.items() if is_one), "")
+    return next((problem for problem, applies in problems.items() if applies), "")
 
 
 def _not_loaded(path: str, text: str, password: str) -> str:
@@ -140,7 +143,7 @@ def _refusal(
         for side in (ssl.PROTOCOL_TLS_CLIENT, ssl.PROTOCOL_TLS_SERVER):
             context = _context(side)
             context.load_cert_chain(path, password=lambda: password)
-            context.load_verify_locations(cadata=b"".join(one.der for one in trusted))
+            context.load_verify_locations(cadata=b"".join(authority.der for authority in trusted))
             checks = mutual or side == ssl.PROTOCOL_TLS_CLIENT
             context.verify_mode = ssl.CERT_REQUIRED if checks else ssl.CERT_NONE
             sides.append(context)
@@ -148,7 +151,7 @@ def _refusal(
     except ssl.SSLCertVerificationError as error:
         if error.verify_code in _NOT_SIGNED:
             return "none of the CAs that its listener trusts has signed it"
-        any_purpose = any(_ANY_PURPOSE in one.der for one in chain)
+        any_purpose = any(_ANY_PURPOSE in certificate.der for certificate in chain)
         unknown = _TOO_WEAK + ((_PURPOSE,) if any_purpose else ())
         return "" if error.verify_code in unknown else f"nodes refuse it: {error.verify_message}"
     except ssl.SSLError:  # of what this library does not support
@@ -169,13 +172,20 @@ def _validity(chain: Sequence[X509], trusted: Sequence[X509]) -> dict[str, Any]:
 
     Where nobody knows which are trusted all that follow count, but for a root.
     """
-    known = {one.identity for one in trusted}
-    end = next((n for n, one in enumerate(chain, start=1) if one.is_of(trusted)), len(chain))
-    signers = [one for one in chain[1:end] if one.identity not in known and not one.is_of([one])]
+    trusted_identities = {authority.identity for authority in trusted}
+    end = next(
+        (n for n, certificate in enumerate(chain, start=1) if certificate.is_of(trusted)),
+        len(chain),
+    )
+    signers = [
+        certificate
+        for certificate in chain[1:end]
+        if certificate.identity not in trusted_identities and not certificate.is_of([certificate])
+    ]
     needed = [chain[0], *(signers if trusted else ())]
     return {
         "days_left": days(chain[0].end),
-        "days_to_begin": max(days(one.begin) for one in needed),
-        "chain_days_left": min((days(one.end) for one in signers), default=None),
+        "days_to_begin": max(days(certificate.begin) for certificate in needed),
+        "chain_days_left": min((days(certificate.end) for certificate in signers), default=None),
         "chain_is_needed": bool(trusted),
     }

@@ -11,27 +11,31 @@ _OCTAL = re.compile(r"\\([0-7]{3})")
 
 @dataclass(frozen=True)
 class Mount:
-    """A mounted file system; `device` is major:minor, `options` are the mount's and the disk's."""
+    """A mounted file system."""
 
     path: str
     device: str
+    """As major:minor."""
     fstype: str
     options: tuple[str, ...]
+    """Those of the mount and of the disk."""
 
 
 def parse_mountinfo(text: str) -> list[Mount]:
     """Return the mounts in the order of mountinfo (proc(5)), the later ones on top."""
-    found = []
+    mounts = []
     for line in text.splitlines():
-        left, _, right = line.partition(" - ")
-        fields, kind = left.split(), right.split()
+        before, _, after = line.partition(" - ")
+        fields, kind = before.split(), after.split()
         if len(fields) < 6 or len(kind) < 3:
             continue
-        own, whole = fields[5].split(","), kind[2].split(",")
+        mount_options, disk_options = fields[5].split(","), kind[2].split(",")
         # One disk may be mounted twice: the mount that is read-only is that, and so is the disk.
-        options = own + [option for option in whole if option == "ro" and "ro" not in own]
-        found.append(Mount(_plain(fields[4]), fields[2], kind[0], tuple(options)))
-    return found
+        options = mount_options + [
+            option for option in disk_options if option == "ro" and "ro" not in mount_options
+        ]
+        mounts.append(Mount(_plain(fields[4]), fields[2], kind[0], tuple(options)))
+    return mounts
 
 
 def mount_of(path: str, mounts: Sequence[Mount]) -> Mount:
@@ -44,21 +48,23 @@ def mount_of(path: str, mounts: Sequence[Mount]) -> Mount:
 
 def unmounted(path: str, fstab: str, mounts: Sequence[Mount]) -> str:
     """Return the deepest mount point of fstab above a path, if it is not mounted; else nothing."""
-    wanted = [""]
+    points = [""]
     for line in fstab.splitlines():
         fields = line.split()
         if len(fields) < 4 or line.lstrip().startswith("#") or "noauto" in fields[3].split(","):
             continue
         point = _plain(fields[1]).rstrip("/")
         if point.startswith("/") and _holds(point, path):
-            wanted.append(point)
-    deepest = max(wanted, key=len)
+            points.append(point)
+    deepest = max(points, key=len)
     return "" if deepest in {mount.path for mount in mounts} else deepest
 
 
 def inside(path: str, mounts: Sequence[Mount]) -> list[str]:
     """Return the mount points below a path."""
-    return sorted({one.path for one in mounts if one.path != path and _holds(path, one.path)})
+    return sorted(
+        {mount.path for mount in mounts if mount.path != path and _holds(path, mount.path)}
+    )
 
 
 def _holds(parent: str, path: str) -> bool:
@@ -66,4 +72,4 @@ def _holds(parent: str, path: str) -> bool:
 
 
 def _plain(text: str) -> str:
-    return _OCTAL.sub(lambda found: chr(int(found[1], 8)), text)
+    return _OCTAL.sub(lambda match: chr(int(match[1], 8)), text)

@@ -43,7 +43,7 @@ def listens(address: str, seconds: float = CONNECT_SECONDS) -> bool:
 def addresses(name: str) -> list[str]:
     """Return what this host resolves a name to, nothing if it cannot."""
     try:
-        return sorted({str(one[4][0]) for one in socket.getaddrinfo(name, None)})
+        return sorted({str(entry[4][0]) for entry in socket.getaddrinfo(name, None)})
     except (OSError, UnicodeError):
         return []
 
@@ -56,12 +56,12 @@ def sources(name: str) -> list[str]:
 def _source(address: str) -> str:
     """Return the address that the routes of this host choose, empty without a route."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
-    with socket.socket(family, socket.SOCK_DGRAM) as one:
+    with socket.socket(family, socket.SOCK_DGRAM) as udp_socket:
         try:
-            one.connect((address, 1))  # of a datagram's socket, which sends nothing
+            udp_socket.connect((address, 1))  # of a datagram's socket, which sends nothing
         except OSError:
             return ""
-        return str(one.getsockname()[0])
+        return str(udp_socket.getsockname()[0])
 
 
 def wait_for_any(addresses: Collection[str], seconds: float) -> None:

@@ -35,26 +35,26 @@ class LockedError(Exception):
 def read(path: Path) -> dict[str, Any]:
     """Return the record in a file, with its `age` in seconds; empty without one."""
     with contextlib.suppress(OSError, ValueError):
-        found = json.loads(paths.read_text(path))
-        if isinstance(found, dict):
-            return {**found, "age": max(0.0, time.time() - path.stat().st_mtime)}
+        record = json.loads(paths.read_text(path))
+        if isinstance(record, dict):
+            return {**record, "age": max(0.0, time.time() - path.stat().st_mtime)}
     return {}
 
 
-def holder(found: Record, own: str) -> dict[str, Any]:
+def holder(record: Record, own_id: str) -> dict[str, Any]:
     """Return the record of another operation that holds the lock, empty if none does."""
-    held = found.get("state") == RUNNING and found.get("id") != own
-    return dict(found) if held else {}
+    held = record.get("state") == RUNNING and record.get("id") != own_id
+    return dict(record) if held else {}
 
 
-def begun_since(found: Record, judged: Collection[str]) -> str:
+def begun_since(record: Record, judged: Collection[str]) -> str:
     """Describe the operation that holds the lock of a host, empty if none does.
 
     Those in `judged` are known to a run by their ids: its own, and one that it has found dead.
     """
-    if not holder(found, "") or found.get("id") in judged or is_silent(found):
+    if not holder(record, "") or record.get("id") in judged or is_silent(record):
         return ""
-    return f"{found.get('what')}, started by {found.get('who')} ({found.get('command')})"
+    return f"{record.get('what')}, started by {record.get('who')} ({record.get('command')})"
 
 
 def refuse_begun_since(path: Path, judged: Collection[str] | None) -> None:
@@ -64,19 +64,20 @@ def refuse_begun_since(path: Path, judged: Collection[str] | None) -> None:
         LockedError: names it.
 
     """
-    found = "" if judged is None else begun_since(read(path), judged)
-    if found:
+    description = "" if judged is None else begun_since(read(path), judged)
+    if description:
         message = (
-            f"Another operation has taken the lock of the cluster since this run began: {found}. "
-            "This task has changed nothing. Run this again when that operation has ended."
+            "Another operation has taken the lock of the cluster since this run began: "
+            f"{description}. This task has changed nothing. Run this again when that operation has "
+            "ended."
         )
         raise LockedError(message)
 
 
-def is_silent(found: Record) -> bool:
+def is_silent(record: Record) -> bool:
     """Return whether a record was not written on this host for longer than it allows."""
-    quiet = float(found.get("quiet_seconds") or QUIET_SECONDS)
-    return float(found.get("age", 0.0)) > quiet
+    quiet = float(record.get("quiet_seconds") or QUIET_SECONDS)
+    return float(record.get("age", 0.0)) > quiet
 
 
 def take(path: Path, record: Record, *, over: str = "") -> dict[str, Any]:
@@ -85,10 +86,10 @@ def take(path: Path, record: Record, *, over: str = "") -> dict[str, Any]:
     `over` is the id of a holder that is known to be dead. `holder` shows whether it was taken.
     """
     with _alone(path):
-        found = read(path)
-        if not holder(found, str(record["id"])) or found["id"] == over:
+        former = read(path)
+        if not holder(former, str(record["id"])) or former["id"] == over:
             write(path, record)
-        return found
+        return former
 
 
 def write(path: Path, record: Record) -> None:
@@ -103,8 +104,8 @@ def update(path: Path, record: Record) -> bool:
     A running operation has the lock of the cluster, so the record of a dead one here is replaced.
     """
     with _alone(path):
-        other = holder(read(path), str(record["id"]))
-        if other and not is_silent(other):
+        other_record = holder(read(path), str(record["id"]))
+        if other_record and not is_silent(other_record):
             return False
         write(path, record)
         return True

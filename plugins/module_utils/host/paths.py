@@ -49,15 +49,14 @@ class UnsafePathError(OSError):
 
 @dataclass(frozen=True)
 class Directory:
-    """A directory that is held open; `writer` tells who besides root can put something into it.
-
-    In a directory that `protects` nobody but root replaces what belongs to root (a sticky one).
-    """
+    """A directory that is held open."""
 
     descriptor: int
     path: str
     writer: str = ""
+    """Who besides root can put something into it."""
     protects: bool = False
+    """Whether nobody but root replaces in it what belongs to root (a sticky one)."""
 
     @contextmanager
     def enter(self, name: str) -> Iterator[Directory]:
@@ -72,16 +71,16 @@ class Directory:
         """Return a directory in it that has been opened."""
         status = os.fstat(descriptor)
         path = self.path if name == "." else os.path.join(self.path, name)  # noqa: PTH118 - a text
-        own = _writer(status)
+        writer = _writer(status)
         inherited = "" if self.protects and status.st_uid == _ROOT else self.writer
         sticky = bool(status.st_mode & stat.S_ISVTX)
         protects = not inherited and sticky and status.st_uid == _ROOT
-        return Directory(descriptor, path, inherited or own, protects)
+        return Directory(descriptor, path, inherited or writer, protects)
 
     def names(self) -> list[str]:
         """Return what is in it; it must have been opened to be read."""
-        with naming(self.path), os.scandir(self.descriptor) as found:
-            return [entry.name for entry in found]
+        with naming(self.path), os.scandir(self.descriptor) as entries:
+            return [entry.name for entry in entries]
 
 
 @dataclass(frozen=True)
@@ -173,20 +172,20 @@ class Place:
         """Return why the directory there must not be given to an account, empty if it may."""
         if not self.directory.writer or self.status().st_uid != _ROOT:
             return ""
-        with self.directory.enter(self.name) as there:
-            return self._foreign_reason(there, owner)
+        with self.directory.enter(self.name) as directory:
+            return self._foreign_reason(directory, owner)
 
-    def _foreign_reason(self, there: Directory, owner: int) -> str:
+    def _foreign_reason(self, directory: Directory, owner: int) -> str:
         """Return it of the open directory.
 
         An account can rename root's directories that lie in its own. One that is empty may be what
         an interrupted run has made, and a disk that is mounted cannot be renamed.
         """
-        status = os.fstat(there.descriptor)
-        kept = owner in (-1, status.st_uid)
-        if kept or status.st_uid != _ROOT or not self.directory.writer:
+        status = os.fstat(directory.descriptor)
+        keeps_owner = owner in (-1, status.st_uid)
+        if keeps_owner or status.st_uid != _ROOT or not self.directory.writer:
             return ""
-        if status.st_dev != os.fstat(self.directory.descriptor).st_dev or not there.names():
+        if status.st_dev != os.fstat(self.directory.descriptor).st_dev or not directory.names():
             return ""
         return (
             f"it belongs to root and is not empty, below {self.directory.path}, a directory that "
@@ -286,7 +285,7 @@ def directories(path: AnyPath) -> list[str]:
     """Return the names of directories in a directory; a link is none."""
     with at(path, follow=True) as place, place.directory.enter(place.name) as directory:
         places = [Place(directory, name) for name in directory.names()]
-        return [one.name for one in places if _mode_is(one, stat.S_ISDIR)]
+        return [entry.name for entry in places if _mode_is(entry, stat.S_ISDIR)]
 
 
 def make_parents(path: AnyPath) -> None:
@@ -327,29 +326,29 @@ def _walk(path: str, *, follow: bool) -> tuple[Directory, str]:
     """Return the last directory of a path, open, and the name in it."""
     if not path:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
-    left = _parts(os.path.join(os.getcwd(), path))  # noqa: PTH109, PTH118 - texts
+    remaining = _parts(os.path.join(os.getcwd(), path))  # noqa: PTH109, PTH118 - texts
     opened = [_root()]
     links = 0
     try:
-        while left:
-            name = left.pop()
+        while remaining:
+            name = remaining.pop()
             if name == "..":
                 if len(opened) > 1:
                     os.close(opened.pop().descriptor)
                 continue
-            if not left and not follow:
+            if not remaining and not follow:
                 return opened.pop(), name
             try:
                 descriptor = os.open(name, _SEARCH, dir_fd=opened[-1].descriptor)
             except FileNotFoundError:
-                if left:
+                if remaining:
                     raise
                 return opened.pop(), name  # what is not there is to be made there
             mode = os.fstat(descriptor).st_mode
             if stat.S_ISLNK(mode):
                 links += 1
-                left += _target(descriptor, name, opened, links)
-            elif not left:
+                remaining += _target(descriptor, name, opened, links)
+            elif not remaining:
                 os.close(descriptor)
                 return opened.pop(), name
             elif stat.S_ISDIR(mode):
@@ -381,7 +380,7 @@ def _target(descriptor: int, name: str, opened: list[Directory], links: int) -> 
 
 def _parts(path: str) -> list[str]:
     """Return the names of a path, the last one first."""
-    return [part for part in path.split("/") if part not in ("", ".")][::-1]
+    return [name for name in path.split("/") if name not in ("", ".")][::-1]
 
 
 def _root() -> Directory:

@@ -24,17 +24,17 @@ UNITS: Mapping[str, str] = {name: f"millrace-{name}" for name in (PROMETHEUS, AL
 class Servers:
     """Both servers of a host, by the options of a module."""
 
-    def __init__(self, given: Mapping[str, Any]) -> None:
+    def __init__(self, options: Mapping[str, Any]) -> None:
         """Read the certificate of the CA.
 
         Raises:
             OSError: it cannot be read, or is none.
 
         """
-        token = base64.b64encode(given["login"].encode()).decode()
-        headers = {"Authorization": f"Basic {token}"} if given["login"] else {}
-        self.addresses = {name: str(given[name]) for name in UNITS}
-        self._all = Instances([*self.addresses.values()], given["authority"], headers=headers)
+        token = base64.b64encode(options["login"].encode()).decode()
+        headers = {"Authorization": f"Basic {token}"} if options["login"] else {}
+        self.addresses = {name: str(options[name]) for name in UNITS}
+        self._all = Instances([*self.addresses.values()], options["authority"], headers=headers)
 
     def text(self, server: str, path: str) -> str:
         """Return what a server answers.
@@ -44,8 +44,8 @@ class Servers:
 
         """
         address = self.addresses[server]
-        answer = self._all.send(address, "GET", path, None, REQUEST_SECONDS)
-        return answer.decode("utf-8", "replace")
+        response = self._all.send(address, "GET", path, None, REQUEST_SECONDS)
+        return response.decode("utf-8", "replace")
 
     def data(self, path: str) -> Any:  # noqa: ANN401 - JSON
         """Return what Prometheus' interface answers.
@@ -62,14 +62,16 @@ class Servers:
 
     def not_ready(self) -> list[str]:
         """Return why servers are not ready, one sentence each."""
-        found = []
+        problems = []
         for name, unit in UNITS.items():
             try:
                 self.text(name, "/-/ready")
             except RestError as error:
                 where = self.addresses[name]
-                found.append(f"{name} at {where} is not ready: {error}; see journalctl -u {unit}")
-        return found
+                problems.append(
+                    f"{name} at {where} is not ready: {error}; see journalctl -u {unit}"
+                )
+        return problems
 
     def loaded(self, server: str) -> tuple[float, bool]:
         """Return when a server last loaded its configuration, and whether it could do so last time.
@@ -79,10 +81,10 @@ class Servers:
 
         """
         name = f"{server}_config_last_reload"
-        found = dict(
+        metrics = dict(
             line.split()[:2]
             for line in self.text(server, "/metrics").splitlines()
             if line.startswith(name)
         )
-        when = found.get(f"{name}_success_timestamp_seconds", "0")
-        return float(when), float(found.get(f"{name}_successful", "0")) == 1
+        when = metrics.get(f"{name}_success_timestamp_seconds", "0")
+        return float(when), float(metrics.get(f"{name}_successful", "0")) == 1

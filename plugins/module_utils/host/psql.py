@@ -29,11 +29,11 @@ class Psql:
 
     def __init__(self, module: AnsibleModule) -> None:
         """Take the options."""
-        given = module.params
-        self._user = given["user"]
+        options = module.params
+        self._user = options["user"]
         self._command = ["psql", "--no-psqlrc", "--no-password", "--tuples-only", "--no-align"]
-        self._command += ["--quiet", "--set=ON_ERROR_STOP=1", f"--host={given['socket']}"]
-        self._command += [f"--port={given['port']}"]
+        self._command += ["--quiet", "--set=ON_ERROR_STOP=1", f"--host={options['socket']}"]
+        self._command += [f"--port={options['port']}"]
 
     def run(self, database: str, statements: str) -> list[str]:
         """Run statements in a database, and return the lines of their results.

@@ -47,8 +47,8 @@ class Registry(Instances):
             RestError: the registry refuses it, or no instance answers.
 
         """
-        answer = self.first(lambda one: self.ask(one, method, path, body_of(body)))
-        return json.loads(answer) if answer else None
+        response = self.first(lambda instance: self.ask(instance, method, path, body_of(body)))
+        return json.loads(response) if response else None
 
     def ask(
         self,

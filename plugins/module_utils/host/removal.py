@@ -26,12 +26,14 @@ def units(patterns: Iterable[str]) -> list[Path]:
     """
     suffixes = (".service", ".timer")
     names = [
-        one
+        name
         for pattern in patterns
-        for one in ([pattern] if pattern.endswith(suffixes) else [pattern + x for x in suffixes])
+        for name in (
+            [pattern] if pattern.endswith(suffixes) else [pattern + suffix for suffix in suffixes]
+        )
     ]
-    found = {path for name in names for path in UNITS.glob(name) if _is_written(path)}
-    return sorted(found, key=lambda path: (path.suffix != ".timer", path))
+    files = {path for name in names for path in UNITS.glob(name) if _is_written(path)}
+    return sorted(files, key=lambda path: (path.suffix != ".timer", path))
 
 
 def _is_written(path: Path) -> bool:
@@ -41,19 +43,23 @@ def _is_written(path: Path) -> bool:
         return False
 
 
-def existing(wanted: Iterable[str]) -> list[str]:
+def existing(patterns: Iterable[str]) -> list[str]:
     """Return the paths that exist; one with a slash at its end only if nothing is left in it.
 
     An asterisk stands for any name.
     """
-    named = [path for one in wanted for path in (_matching(one) if "*" in one else [one])]
+    named = [
+        path
+        for pattern in patterns
+        for path in (_matching(pattern) if "*" in pattern else [pattern])
+    ]
     return [path for path in dict.fromkeys(named) if _is_removable(path)]
 
 
-def masks(wanted: Iterable[str]) -> list[str]:
+def masks(unit_files: Iterable[str]) -> list[str]:
     """Return the masks of units that are there, and the links that would then start the units."""
-    found = [path for path in map(Path, wanted) if unit.is_masked(path)]
-    return [str(one) for path in found for one in (path, unit.boot_link(path))]
+    masked = [path for path in map(Path, unit_files) if unit.is_masked(path)]
+    return [str(link) for path in masked for link in (path, unit.boot_link(path))]
 
 
 def _matching(pattern: str) -> list[str]:
@@ -127,7 +133,7 @@ def _remove_empty(place: Place) -> bool:
 
 def is_mount(parent: Directory, directory: Directory) -> bool:
     """Return whether a directory is on another disk than the one that it lies in."""
-    devices = [os.fstat(one.descriptor).st_dev for one in (parent, directory)]
+    devices = [os.fstat(opened.descriptor).st_dev for opened in (parent, directory)]
     return devices[0] != devices[1]
 
 

@@ -52,7 +52,7 @@ def _mapped(process: Path) -> Iterator[str]:
 def mapped_files(lines: Iterable[str]) -> set[str]:
     """Return the files that lines of /proc/PID/maps name, as they name them (proc(5))."""
     fields = (line.split(maxsplit=5) for line in lines)
-    return {one[5] for one in fields if len(one) == 6 and one[5].startswith("/")}
+    return {columns[5] for columns in fields if len(columns) == 6 and columns[5].startswith("/")}
 
 
 def _open(process: Path) -> Iterator[str]:
@@ -81,9 +81,9 @@ def is_ours(unit: str, units: Path = UNITS) -> bool:
 
 def replaced(proc: Path = PROC, units: Path = UNITS) -> dict[str, list[str]]:
     """Return unit -> files that were replaced under one of its JVMs, for all of Millrace's."""
-    found: dict[str, set[str]] = {}
+    by_unit: dict[str, set[str]] = {}
     for process in proc.glob("[0-9]*"):
         files = replaced_files(process)
         if files and (unit := unit_of(process)) and is_ours(unit, units):
-            found.setdefault(unit, set()).update(files)
-    return {unit: sorted(files) for unit, files in sorted(found.items())}
+            by_unit.setdefault(unit, set()).update(files)
+    return {unit: sorted(files) for unit, files in sorted(by_unit.items())}

@@ -98,8 +98,8 @@ class Instances:
                 status = max(status, error.status)
                 failed.append(f"{instance}: {error}")
                 # Another request asks it last: each would wait for it again.
-                others = [one for one in self.instances if one != instance]
-                self.instances = [*others, instance]
+                remaining = [candidate for candidate in self.instances if candidate != instance]
+                self.instances = [*remaining, instance]
         message = f"{self.nobody}: {'; '.join(failed)}"
         raise RestError(message, status)
 
@@ -125,22 +125,22 @@ class Instances:
             method=method,
         )
         try:
-            with self._opener.open(request, timeout=timeout) as answer:
-                found = bytes(answer.read(self.largest + 1))
-                left = answer.length
+            with self._opener.open(request, timeout=timeout) as response:
+                content = bytes(response.read(self.largest + 1))
+                unread = response.length
         except urllib.error.HTTPError as error:
             with error:  # it is the answer, too
                 raise RestError(_message(error), error.code) from error
         except (OSError, HTTPException) as error:
             why = getattr(error, "reason", error)
             raise RestError(getattr(why, "strerror", None) or str(why)) from error
-        if len(found) > self.largest:
+        if len(content) > self.largest:
             message = f"its answer is larger than {self.largest} bytes"
             raise RestError(message)
-        if left:
+        if unread:
             message = "its answer is incomplete"
             raise RestError(message)
-        return found
+        return content
 
 
 def body_of(value: object) -> bytes | None:
@@ -151,8 +151,8 @@ def body_of(value: object) -> bytes | None:
 def _message(error: urllib.error.HTTPError) -> str:
     """Return what an answer says is wrong."""
     try:
-        found = json.loads(error.read(_LARGEST_REFUSAL))
-        text = str(found.get("message") or found.get("detail") or found["title"])
+        body = json.loads(error.read(_LARGEST_REFUSAL))
+        text = str(body.get("message") or body.get("detail") or body["title"])
     except _NO_MESSAGE:
         text = f"HTTP {error.code} {error.reason}"
     return " ".join(text.split())

@@ -40,8 +40,8 @@ def merged_mark(existing: str, changed: Mapping[str, Iterable[str]]) -> str:
     Anything that is not such a mark counts as empty: that a mark exists is what matters.
     """
     try:
-        known = json.loads(existing or "{}")["paths"]
-        paths = {str(path): {str(key) for key in keys} for path, keys in known.items()}
+        recorded = json.loads(existing or "{}")["paths"]
+        paths = {str(path): {str(key) for key in keys} for path, keys in recorded.items()}
     except (ValueError, KeyError, TypeError, AttributeError):
         paths = {}
     for path, keys in changed.items():
@@ -66,7 +66,7 @@ def make(
         ApplyError: names what was done and what was not.
 
     """
-    needed = {one.entry.path: one.restart_keys for one in changes if one.needs_restart}
+    needed = {change.entry.path: change.restart_keys for change in changes if change.needs_restart}
     current = str(previous)
     try:
         read = any(change.entry.restart and change.content for change in changes)
@@ -93,21 +93,21 @@ def current_state(entries: Iterable[Entry], read: files.Read) -> dict[str, Any]:
     Restoring them makes the process start as it last did. Devices and sockets are left out.
     """
     return {
-        entry.path: _former(entry, one)
-        for entry, one in ((entry, read(entry.path)) for entry in entries)
-        if (entry.restart or entry.state == "link") and one.kind != "other"
+        entry.path: _former(entry, existing)
+        for entry, existing in ((entry, read(entry.path)) for entry in entries)
+        if (entry.restart or entry.state == "link") and existing.kind != "other"
     }
 
 
-def _former(entry: Entry, found: files.Found) -> dict[str, Any]:
+def _former(entry: Entry, existing: files.Found) -> dict[str, Any]:
     return {
-        "state": found.kind,
-        "target": found.target,
-        "mode": f"{found.mode:04o}",
-        "owner": found.owner,
-        "group": found.group,
+        "state": existing.kind,
+        "target": existing.target,
+        "mode": f"{existing.mode:04o}",
+        "owner": existing.owner,
+        "group": existing.group,
         # As text, since what Kafka refuses must be put back as well.
-        "content": found.content.decode("utf-8", "surrogateescape"),
+        "content": existing.content.decode("utf-8", "surrogateescape"),
         "format": "text",
         "secret": entry.secret,
     }

@@ -26,7 +26,9 @@ class Watched:
 
     unit: Unit
     mark: Path
+    """Its restart mark."""
     ready: Path
+    """The file that is there once it works."""
 
     def restart(self) -> None:
         """Start it with its current files, and wait until it works.
@@ -73,30 +75,30 @@ def bring_up(watched: Iterable[Watched], previous: Path | None) -> list[str]:
 
     """
     restarted = []
-    for one in watched:
+    for service in watched:
         try:
-            if one.mark.exists() or not one.unit.state().running:
-                one.restart()
-                restarted.append(one.unit.name)
+            if service.mark.exists() or not service.unit.state().running:
+                service.restart()
+                restarted.append(service.unit.name)
             else:
-                one.wait()
+                service.wait()
         except NotStartedError as error:
-            raise NotStartedError(_restored(one, previous, str(error))) from error
+            raise NotStartedError(_restored(service, previous, str(error))) from error
         if previous:
             paths.remove_file(previous)  # the process runs on the files that followed
     return restarted
 
 
-def _restored(one: Watched, previous: Path | None, why: str) -> str:
+def _restored(service: Watched, previous: Path | None, why: str) -> str:
     """Put the previous files back and start with them; return the message about both."""
     if previous is None or not restart.can_restore(previous):
         return f"{why}\nThere are no previous files that it could run with."
-    one.stop()
-    restart.restore(previous, [one.mark])
+    service.stop()
+    restart.restore(previous, [service.mark])
     unit.reload()
     try:
-        one.unit.start(wait=True)
-        one.wait()
+        service.unit.start(wait=True)
+        service.wait()
     except NotStartedError as error:
         return f"{why}\nWith its previous files, which are back, it does not start either: {error}"
     return f"{why}\nIts previous files are back, and it runs with them."

@@ -26,11 +26,12 @@ _OWN = re.compile(
 
 @dataclass(frozen=True)
 class LogDir:
-    """A directory of log.dirs or metadata.log.dir: its meta.properties' text and its children."""
+    """A directory of log.dirs or metadata.log.dir."""
 
     path: str
     exists: bool
     meta: str | None = None
+    """The text of its meta.properties."""
     children: tuple[str, ...] = ()
 
 
@@ -72,18 +73,18 @@ def problems(node: Node, dirs: Sequence[LogDir], planned: bool = False) -> list[
 
     With `planned` (check mode) directories may not exist yet.
     """
-    found: list[str] = []
+    wrong: list[str] = []
     if not is_cluster_id(node.cluster_id):
-        found.append(
+        wrong.append(
             f"cluster id {node.cluster_id!r} is not 16 bytes as 22 characters of base64url; "
             "generate one with kafka-storage random-uuid"
         )
     for log_dir in dirs:
         if log_dir.exists or log_dir.meta is not None or planned:
-            found.extend(disk_problems(node, log_dir))
+            wrong.extend(disk_problems(node, log_dir))
         else:
-            found.append(f"{log_dir.path} does not exist: mount its disk, or create the directory")
-    return found
+            wrong.append(f"{log_dir.path} does not exist: mount its disk, or create the directory")
+    return wrong
 
 
 def disk_problems(node: Node, log_dir: LogDir) -> list[str]:
@@ -100,21 +101,21 @@ def disk_problems(node: Node, log_dir: LogDir) -> list[str]:
 
 def config_problems(node: Node, dirs: Sequence[LogDir], config: str) -> list[str]:
     """Return where the node's own configuration disagrees: the storage tool formats by it."""
-    found: list[str] = []
+    wrong: list[str] = []
     settings = parse_properties(config)
     if settings.get("node.id") != str(node.node_id):
-        found.append(
+        wrong.append(
             f"{node.config} says node.id {settings.get('node.id')}, the inventory says "
             f"{node.node_id}: write the configuration first"
         )
     configured = {*_log_dirs(settings), metadata_dir(settings)} - {""}
-    wanted = {log_dir.path for log_dir in dirs}
-    if configured != wanted:
-        found.append(
+    expected = {log_dir.path for log_dir in dirs}
+    if configured != expected:
+        wrong.append(
             f"{node.config} says log.dirs and metadata.log.dir are {_listed(configured)}, the "
-            f"inventory says {_listed(wanted)}: make them equal"
+            f"inventory says {_listed(expected)}: make them equal"
         )
-    return found
+    return wrong
 
 
 def metadata_dir(settings: Mapping[str, str]) -> str:
@@ -147,10 +148,10 @@ def is_observer(node: Node, dirs: Sequence[LogDir], config: str) -> bool:
     settings = parse_or_empty(config)
     if not node.controller or not settings or has_static_quorum(settings):
         return False
-    meta = next((one.meta for one in dirs if one.path == metadata_dir(settings)), None)
-    own = parse_or_empty(meta or "").get("directory.id")
+    meta = next((log_dir.meta for log_dir in dirs if log_dir.path == metadata_dir(settings)), None)
+    directory_id = parse_or_empty(meta or "").get("directory.id")
     first = {voter.rpartition(":")[2] for voter in node.initial_controllers.split(",")}
-    return own is not None and own not in first
+    return directory_id is not None and directory_id not in first
 
 
 def format_command(node: Node, config: str, partly: bool) -> list[str]:
@@ -181,22 +182,22 @@ def _meta_problems(node: Node, file: str, meta: str) -> list[str]:
     except ValueError as error:
         return [f"{file} cannot be read ({error}): restore it from another disk or a backup"]
     # Version 0 is ZooKeeper's form, where the node id is called broker.id.
-    cluster, own = values.get("cluster.id"), values.get("node.id", values.get("broker.id"))
-    if cluster is None or own is None:
-        lost = "cluster.id" if own else "node.id"
+    cluster, node_id = values.get("cluster.id"), values.get("node.id", values.get("broker.id"))
+    if cluster is None or node_id is None:
+        lost = "cluster.id" if node_id else "node.id"
         return [f"{file} has no {lost}: it is damaged; restore it from another disk of this node"]
-    found = []
+    wrong = []
     if cluster != node.cluster_id:
-        found.append(
+        wrong.append(
             f"{file} says cluster.id {cluster}, the inventory says {node.cluster_id}: the disk is "
             "another cluster's. Correct the inventory, or move the data away"
         )
-    if own != str(node.node_id):
-        found.append(
-            f"{file} says node.id {own}, the inventory says {node.node_id}: restore node id {own} "
-            "in the inventory, or replace the broker with empty disks"
+    if node_id != str(node.node_id):
+        wrong.append(
+            f"{file} says node.id {node_id}, the inventory says {node.node_id}: restore node id "
+            f"{node_id} in the inventory, or replace the broker with empty disks"
         )
-    return found
+    return wrong
 
 
 def _listed(names: Sequence[str] | set[str]) -> str:

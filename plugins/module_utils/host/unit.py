@@ -23,11 +23,7 @@ _SHOWN = (
 
 @dataclass(frozen=True)
 class State:
-    """A unit's properties as systemd shows them.
-
-    `active_at` and `inactive_at` are the seconds of the monotonic clock at which it last became so,
-    0 for never since the host started. `invocation` is the id of its last start.
-    """
+    """A unit's properties as systemd shows them."""
 
     active: str = "inactive"
     sub: str = "dead"
@@ -37,8 +33,13 @@ class State:
     file_state: str = ""
     needs_reload: bool = False
     active_at: float = 0
+    """Seconds of the monotonic clock at which it last became active, 0 for never since the host
+    started."""
     inactive_at: float = 0
+    """Seconds of the monotonic clock at which it last became inactive, 0 for never since the host
+    started."""
     invocation: str = ""
+    """The id of its last start."""
 
     @property
     def running(self) -> bool:
@@ -66,18 +67,18 @@ class Unit:
     def state(self) -> State:
         """Return the current state."""
         text = _systemctl("show", self.name, f"--property={_SHOWN}")
-        found = defaultdict(str, (line.partition("=")[::2] for line in text.splitlines()))
+        properties = defaultdict(str, (line.partition("=")[::2] for line in text.splitlines()))
         return State(
-            active=found["ActiveState"],
-            sub=found["SubState"],
-            result=found["Result"],
-            pid=int(found["MainPID"] or 0),
-            restarts=int(found["NRestarts"] or 0),
-            file_state=found["UnitFileState"],
-            needs_reload=found["NeedDaemonReload"] == "yes",
-            active_at=int(found["ActiveEnterTimestampMonotonic"] or 0) / 1e6,
-            inactive_at=int(found["InactiveEnterTimestampMonotonic"] or 0) / 1e6,
-            invocation=found["InvocationID"],
+            active=properties["ActiveState"],
+            sub=properties["SubState"],
+            result=properties["Result"],
+            pid=int(properties["MainPID"] or 0),
+            restarts=int(properties["NRestarts"] or 0),
+            file_state=properties["UnitFileState"],
+            needs_reload=properties["NeedDaemonReload"] == "yes",
+            active_at=int(properties["ActiveEnterTimestampMonotonic"] or 0) / 1e6,
+            inactive_at=int(properties["InactiveEnterTimestampMonotonic"] or 0) / 1e6,
+            invocation=properties["InvocationID"],
         )
 
     def enable(self) -> None:

@@ -33,10 +33,11 @@ _RESULTS = {
 
 @dataclass(frozen=True)
 class End:
-    """An end of a unit, in seconds since 1970."""
+    """An end of a unit."""
 
     unit: str
     time: float
+    """In seconds since 1970."""
     result: str
     code: str
     status: str
@@ -59,14 +60,14 @@ class End:
 
 def ends(since: float, directory: Path = CRASHES) -> list[End]:
     """Return all ends since a time, the oldest first."""
-    found = [
+    recent = [
         end
         for path in directory.glob("*/*.ends")
         if UNIT.fullmatch(path.stem)
         for end in _read(path.stem, _lines(path))
         if end.time >= since
     ]
-    return sorted(found, key=lambda end: end.time)
+    return sorted(recent, key=lambda end: end.time)
 
 
 def _lines(path: Path) -> list[str]:
@@ -83,10 +84,10 @@ def _read(unit: str, lines: Iterable[str]) -> list[End]:
 
 def reports(since: float, directory: Path = CRASHES) -> list[str]:
     """Return the paths of reports and heap dumps written since a time, the oldest first."""
-    found = []
+    reported = []
     for path in (path for pattern in REPORTS for path in directory.glob(f"*/{pattern}")):
         with contextlib.suppress(OSError):  # removed meanwhile
             # A name may have any byte; what shows it takes text alone.
             name = str(path).encode("utf-8", "replace").decode()
-            found.append((path.lstat().st_mtime, name))
-    return [path for written, path in sorted(found) if written >= since]
+            reported.append((path.lstat().st_mtime, name))
+    return [path for written, path in sorted(reported) if written >= since]

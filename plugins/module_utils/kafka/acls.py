@@ -50,7 +50,7 @@ def read(admin: Any, principals: Iterable[str]) -> frozenset[Acl] | None:  # noq
         RefusedError: Kafka refuses to show them.
 
     """
-    found: set[Acl] = set()
+    acls: set[Acl] = set()
     for principal in principals:
         request = library.DescribeAclsRequest(
             resource_type_filter=_ANY,
@@ -61,60 +61,60 @@ def read(admin: Any, principals: Iterable[str]) -> frozenset[Acl] | None:  # noq
             operation=_ANY,
             permission_type=_ANY,
         )
-        answer = _ask(admin, request)
-        if answer.error_code == _SECURITY_DISABLED:
+        response = _ask(admin, request)
+        if response.error_code == _SECURITY_DISABLED:
             return None
-        check(answer)
-        found |= {
+        check(response)
+        acls |= {
             Acl(
-                one.principal,
+                acl.principal,
                 _word(_RESOURCES, resource.resource_type),
                 resource.resource_name,
                 _word(_PATTERNS, resource.pattern_type),
-                _word(_OPERATIONS, one.operation),
-                _word(_PERMISSIONS, one.permission_type),
-                one.host,
+                _word(_OPERATIONS, acl.operation),
+                _word(_PERMISSIONS, acl.permission_type),
+                acl.host,
             )
-            for resource in answer.resources
-            for one in resource.acls
+            for resource in response.resources
+            for acl in resource.acls
         }
-    return frozenset(found)
+    return frozenset(acls)
 
 
 def create(admin: Any, acls: Sequence[Acl]) -> dict[Acl, str]:  # noqa: ANN401  as above
     """Create ACLs; return ACL -> why Kafka refuses, of those that it does."""
     creations = [
         library.CreateAclsRequest.AclCreation(
-            resource_type=_code(_RESOURCES, one.resource),
-            resource_name=one.name,
-            resource_pattern_type=_code(_PATTERNS, one.pattern),
-            principal=one.principal,
-            host=one.host,
-            operation=_code(_OPERATIONS, one.operation),
-            permission_type=_code(_PERMISSIONS, one.permission),
+            resource_type=_code(_RESOURCES, acl.resource),
+            resource_name=acl.name,
+            resource_pattern_type=_code(_PATTERNS, acl.pattern),
+            principal=acl.principal,
+            host=acl.host,
+            operation=_code(_OPERATIONS, acl.operation),
+            permission_type=_code(_PERMISSIONS, acl.permission),
         )
-        for one in acls
+        for acl in acls
     ]
     results = _ask(admin, library.CreateAclsRequest(creations=creations)).results
-    return _refused(acls, [[one] for one in results])
+    return _refused(acls, [[result] for result in results])
 
 
 def delete(admin: Any, acls: Sequence[Acl]) -> dict[Acl, str]:  # noqa: ANN401  as above
     """Delete ACLs, and no others; return ACL -> why Kafka refuses, of those that it does."""
     filters = [
         library.DeleteAclsRequest.DeleteAclsFilter(
-            resource_type_filter=_code(_RESOURCES, one.resource),
-            resource_name_filter=one.name,
-            pattern_type_filter=_code(_PATTERNS, one.pattern),
-            principal_filter=one.principal,
-            host_filter=one.host,
-            operation=_code(_OPERATIONS, one.operation),
-            permission_type=_code(_PERMISSIONS, one.permission),
+            resource_type_filter=_code(_RESOURCES, acl.resource),
+            resource_name_filter=acl.name,
+            pattern_type_filter=_code(_PATTERNS, acl.pattern),
+            principal_filter=acl.principal,
+            host_filter=acl.host,
+            operation=_code(_OPERATIONS, acl.operation),
+            permission_type=_code(_PERMISSIONS, acl.permission),
         )
-        for one in acls
+        for acl in acls
     ]
     results = _ask(admin, library.DeleteAclsRequest(filters=filters)).filter_results
-    return _refused(acls, [[one, *one.matching_acls] for one in results])
+    return _refused(acls, [[result, *result.matching_acls] for result in results])
 
 
 def _ask(admin: Any, request: Any) -> Any:  # noqa: ANN401  as above
@@ -127,13 +127,13 @@ def _refused(acls: Sequence[Acl], answers: Sequence[Sequence[Any]]) -> dict[Acl,
         text = f"{len(answers)} answers about {len(acls)} ACLs"
         raise LookupError(text)
     reasons = {
-        acl: next(filter(None, map(refusal, parts)), "") for acl, parts in zip(acls, answers)
+        acl: next(filter(None, map(refusal, results)), "") for acl, results in zip(acls, answers)
     }
     return {acl: reason for acl, reason in reasons.items() if reason}
 
 
 def _word(words: Mapping[str, int], code: int) -> str:
-    return next((word for word, one in words.items() if one == code), str(code))
+    return next((word for word, number in words.items() if number == code), str(code))
 
 
 def _code(words: Mapping[str, int], word: str) -> int:

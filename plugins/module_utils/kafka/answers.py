@@ -11,22 +11,22 @@ class RefusedError(Exception):
     """Kafka refuses a whole request, and will again; the text says why."""
 
 
-def refusal(answer: Any) -> str:  # noqa: ANN401  kafka-python has no types
+def refusal(response: Any) -> str:  # noqa: ANN401  kafka-python has no types
     """Return why Kafka refuses what an answer, or a part of one, is about; empty if it does not.
 
     Raises:
         KafkaError: the error may pass.
 
     """
-    error = library.errors.for_code(answer.error_code)
-    if answer.error_code and error.retriable:
-        raise error(answer.error_message)
-    if not answer.error_code:
+    error = library.errors.for_code(response.error_code)
+    if response.error_code and error.retriable:
+        raise error(response.error_message)
+    if not response.error_code:
         return ""
-    return str(answer.error_message or f"{error.__name__}: {error.description}")
+    return str(response.error_message or f"{error.__name__}: {error.description}")
 
 
-def check(answer: Any) -> None:  # noqa: ANN401  as above
+def check(response: Any) -> None:  # noqa: ANN401  as above
     """Check the answer to a whole request.
 
     Raises:
@@ -34,5 +34,5 @@ def check(answer: Any) -> None:  # noqa: ANN401  as above
         KafkaError: the error may pass.
 
     """
-    if reason := refusal(answer):
+    if reason := refusal(response):
         raise RefusedError(reason)

@@ -46,45 +46,51 @@ def led_partition(
         KafkaError: a request was refused.
 
     """
-    wanted = assignments(brokers, replication)
+    desired = assignments(brokers, replication)
     if TOPIC not in admin.list_topics():
-        spare = str(max(1, min(2, len(wanted[0]) - 1)))
-        shape = {"assignments": wanted, "configs": {"min.insync.replicas": spare}}
+        spare = str(max(1, min(2, len(desired[0]) - 1)))
+        shape = {"assignments": desired, "configs": {"min.insync.replicas": spare}}
         admin.create_topics({TOPIC: shape}, raise_errors=False)
         return None
-    partitions = [one for topic in admin.describe_topics([TOPIC]) for one in topic["partitions"]]
-    if _resize(admin, partitions, wanted):
+    partitions = [
+        partition for topic in admin.describe_topics([TOPIC]) for partition in topic["partitions"]
+    ]
+    if _resize(admin, partitions, desired):
         return None
-    preferred = {one["replica_nodes"][0]: one for one in partitions}
-    missing = [replicas for replicas in wanted.values() if replicas[0] not in preferred]
+    preferred = {partition["replica_nodes"][0]: partition for partition in partitions}
+    missing = [replicas for replicas in desired.values() if replicas[0] not in preferred]
     if missing:
         count = len(partitions) + len(missing)
         admin.create_partitions({TOPIC: {"count": count, "assignments": missing}})
-    own = preferred.get(broker)
-    if own is None:
+    preferred_partition = preferred.get(broker)
+    if preferred_partition is None:
         return None
-    if own["leader_id"] == broker:
-        return int(own["partition_index"])
-    admin.elect_leaders(PREFERRED, {TOPIC: [own["partition_index"]]}, raise_errors=False)
+    if preferred_partition["leader_id"] == broker:
+        return int(preferred_partition["partition_index"])
+    admin.elect_leaders(
+        PREFERRED, {TOPIC: [preferred_partition["partition_index"]]}, raise_errors=False
+    )
     return None
 
 
 def _resize(
     admin: Any,  # noqa: ANN401  as above
     partitions: Sequence[Mapping[str, Any]],
-    wanted: Mapping[int, list[int]],
+    desired: Mapping[int, list[int]],
 ) -> bool:
-    """Give each partition as many replicas as the `wanted` have; return whether one had others.
+    """Give each partition as many replicas as the `desired` have; return whether one had others.
 
     All partitions of a topic need the same number: Kafka refuses new ones that have another.
     """
-    by_leader = {replicas[0]: replicas for replicas in wanted.values()}
+    by_leader = {replicas[0]: replicas for replicas in desired.values()}
     moves = {
         library.TopicPartition(TOPIC, index): by_leader.get(
-            replicas[0], wanted[index % len(wanted)]
+            replicas[0], desired[index % len(desired)]
         )
-        for index, replicas in ((x["partition_index"], x["replica_nodes"]) for x in partitions)
-        if len(replicas) != len(wanted[0])
+        for index, replicas in (
+            (partition["partition_index"], partition["replica_nodes"]) for partition in partitions
+        )
+        if len(replicas) != len(desired[0])
     }
     answers = admin.alter_partition_reassignments(moves) if moves else {}
     if refusal := next(filter(None, answers.values()), None):
@@ -127,18 +133,18 @@ def round_trip(connection: Connection, partition: int, seconds: float) -> None:
         with _as_unavailable("it returned no record"):
             consumer.assign([place])
             consumer.seek(place, sent.offset)
-            found = _read(consumer, sent.offset, seconds)
-    if found != value:
+            received = _read(consumer, sent.offset, seconds)
+    if received != value:
         text = f"the record written at offset {sent.offset} was not read back"
         raise UnavailableError(text)
 
 
 @contextlib.contextmanager
-def _as_unavailable(what: str) -> Iterator[None]:
+def _as_unavailable(failure: str) -> Iterator[None]:
     try:
         yield
     except library.errors.KafkaError as error:
-        text = f"{what}: {type(error).__name__}: {error}"
+        text = f"{failure}: {type(error).__name__}: {error}"
         raise UnavailableError(text) from error
 
 

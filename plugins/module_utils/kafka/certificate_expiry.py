@@ -23,4 +23,6 @@ def shown(connection: Connection, addresses: Iterable[str]) -> list[Shown]:
         context.load_cert_chain(
             settings["ssl_certfile"], settings["ssl_keyfile"], settings.get("ssl_password")
         )
-    return [one for address in addresses if (one := certificate_expiry.shown(context, address))]
+    return [
+        result for address in addresses if (result := certificate_expiry.shown(context, address))
+    ]

@@ -67,13 +67,13 @@ def rebootstrapping(**config: object) -> Any:  # noqa: ANN401  as above
     """
     client = library.KafkaNetClient(**config)
     manager = client._manager
-    known = manager.least_loaded_node
+    least_loaded = manager.least_loaded_node
 
     def least_loaded_node() -> int | str | None:
-        first = [one.node_id for one in manager.cluster.bootstrap_brokers()]
-        ready = [one for one in first if manager.connection_delay(one) <= 0]
-        found: int | str | None = known()
-        return random.choice(ready) if found is None and ready else found  # noqa: S311 - no secret
+        first = [broker.node_id for broker in manager.cluster.bootstrap_brokers()]
+        ready = [node_id for node_id in first if manager.connection_delay(node_id) <= 0]
+        node: int | str | None = least_loaded()
+        return random.choice(ready) if node is None and ready else node  # noqa: S311 - no secret
 
     manager.least_loaded_node = least_loaded_node
     _limit_setup(manager)
@@ -89,11 +89,11 @@ def _limit_setup(manager: Any) -> None:  # noqa: ANN401  as above
     connect = manager.get_connection
 
     def get_connection(node_id: Any, *args: Any, **options: Any) -> Any:  # noqa: ANN401  as above
-        known = manager._conns.get(node_id)
-        found = connect(node_id, *args, **options)
-        if found is not known:
-            manager._net.call_later(SETUP_SECONDS, lambda: give_up(found))
-        return found
+        former = manager._conns.get(node_id)
+        connection = connect(node_id, *args, **options)
+        if connection is not former:
+            manager._net.call_later(SETUP_SECONDS, lambda: give_up(connection))
+        return connection
 
     def give_up(connection: Any) -> None:  # noqa: ANN401  as above
         if connection.initializing:
@@ -115,8 +115,10 @@ def pinned(**config: object) -> Any:  # noqa: ANN401  as above
 
 def connections(client: Any) -> str:  # noqa: ANN401  as above
     """Return the connections of a consumer and how many answers each waits for, for a log."""
-    every = client._client._manager._conns.values()
-    return ", ".join(f"{one} ({len(one.in_flight_requests)} requests)" for one in every)
+    opened = client._client._manager._conns.values()
+    return ", ".join(
+        f"{connection} ({len(connection.in_flight_requests)} requests)" for connection in opened
+    )
 
 
 def read_to_ends(consumer: Any, deadline: float) -> Iterator[Any]:  # noqa: ANN401  as above
@@ -130,7 +132,11 @@ def read_to_ends(consumer: Any, deadline: float) -> Iterator[Any]:  # noqa: ANN4
     while True:
         for records in consumer.poll(timeout_ms=POLL_MS).values():
             yield from records
-        behind = [str(one) for one, end in ends.items() if (consumer.position(one) or 0) < end]
+        behind = [
+            str(partition)
+            for partition, end in ends.items()
+            if (consumer.position(partition) or 0) < end
+        ]
         if not behind:
             return
         if time.monotonic() >= deadline:

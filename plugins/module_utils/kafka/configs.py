@@ -17,18 +17,19 @@ _WRAPPING = re.compile(r"^Invalid value \S+: | for configuration Invalid dynamic
 
 @dataclass(frozen=True)
 class Setting:
-    """A key as a broker has it: `value` is the effective one.
-
-    `entry` is the broker's own dynamic value, `below` what would be effective without it, `static`
-    what its file had when it started, `default` Kafka's own. Each is None where there is none.
-    """
+    """A key as a broker has it; each value is None where there is none."""
 
     kind: str
     value: str | None = None
+    """The effective value."""
     entry: str | None = None
+    """The broker's own dynamic value."""
     below: str | None = None
+    """What would be effective without `entry`."""
     static: str | None = None
+    """What the broker's file had when it started."""
     default: str | None = None
+    """Kafka's own."""
 
 
 def read(admin: Any, node_id: int, keys: list[str]) -> dict[str, Setting]:  # noqa: ANN401  no types
@@ -36,22 +37,27 @@ def read(admin: Any, node_id: int, keys: list[str]) -> dict[str, Setting]:  # no
     broker = library.ConfigResource(
         library.ConfigResourceType.BROKER, str(node_id), dict.fromkeys(keys)
     )
-    answer = admin.describe_configs([broker], include_synonyms=True, config_filter="all")
-    return {key: setting(key, one) for key, one in answer["broker"][str(node_id)].items()}
+    described = admin.describe_configs([broker], include_synonyms=True, config_filter="all")
+    return {
+        key: setting(key, description)
+        for key, description in described["broker"][str(node_id)].items()
+    }
 
 
-def setting(key: str, answer: Mapping[str, Any]) -> Setting:
+def setting(key: str, description: Mapping[str, Any]) -> Setting:
     """Return what kafka-python says of a key of a broker, asked with synonyms.
 
     These come in the order of precedence. One of another name is another key, such as
     log.retention.hours of log.retention.ms.
     """
-    own = [one for one in answer.get("synonyms") or () if one["name"] == key]
-    values = {str(one["source"]): one["value"] for one in own}
-    below = [one["value"] for one in own if one["source"] != "DYNAMIC_BROKER_CONFIG"]
+    synonyms = [synonym for synonym in description.get("synonyms") or () if synonym["name"] == key]
+    values = {str(synonym["source"]): synonym["value"] for synonym in synonyms}
+    below = [
+        synonym["value"] for synonym in synonyms if synonym["source"] != "DYNAMIC_BROKER_CONFIG"
+    ]
     return Setting(
-        kind=str(answer.get("config_type") or ""),
-        value=answer["value"],
+        kind=str(description.get("config_type") or ""),
+        value=description["value"],
         entry=values.get("DYNAMIC_BROKER_CONFIG"),
         below=below[0] if below else None,
         static=values.get("STATIC_BROKER_CONFIG"),
@@ -73,7 +79,7 @@ def alter(
     does not. The admin client's own method knows no resource of all brokers, and gives no error
     codes.
     """
-    entries = [(key, _DELETE if one is None else _SET, one) for key, one in changes.items()]
+    entries = [(key, _DELETE if value is None else _SET, value) for key, value in changes.items()]
     request = library.IncrementalAlterConfigsRequest(
         resources=[(_BROKER, "" if cluster_wide else str(node_id), entries)],
         validate_only=validate_only,
@@ -82,10 +88,10 @@ def alter(
     async def send() -> Any:  # noqa: ANN401  as above
         return await admin._manager.send(request, node_id=node_id)
 
-    (answer,) = admin._manager.run(send).responses
-    if answer.error_code in _REFUSALS:
-        reason = answer.error_message or library.errors.for_code(answer.error_code).description
+    (response,) = admin._manager.run(send).responses
+    if response.error_code in _REFUSALS:
+        reason = response.error_message or library.errors.for_code(response.error_code).description
         return _WRAPPING.sub("", str(reason))
-    if answer.error_code:
-        raise library.errors.for_code(answer.error_code)(answer.error_message)
+    if response.error_code:
+        raise library.errors.for_code(response.error_code)(response.error_message)
     return ""

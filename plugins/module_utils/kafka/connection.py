@@ -30,10 +30,12 @@ class ConnectionDescriptionError(Exception):
 
 @dataclass(frozen=True)
 class Connection:
-    """Bootstrap addresses, `host:port`, and the client properties that say how to connect."""
+    """Where a cluster is, and how to connect to it."""
 
     bootstrap: tuple[str, ...]
+    """Its addresses, `host:port`."""
     properties: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """The client properties that say how to connect."""
 
     @classmethod
     def of(cls, properties: Mapping[str, Any], bootstrap: Sequence[str] = ()) -> Connection:
@@ -45,9 +47,11 @@ class Connection:
         """
         written = {str(key): property_text(value) for key, value in properties.items()}
         texts = {key: text for key, text in written.items() if text is not None}
-        own = texts.pop("bootstrap.servers", "").split(",")
-        addresses = tuple(bootstrap) or tuple(one.strip() for one in own if one.strip())
-        wrong = [one for one in addresses if not one.rpartition(":")[2].isdecimal()]
+        listed = texts.pop("bootstrap.servers", "").split(",")
+        addresses = tuple(bootstrap) or tuple(
+            address.strip() for address in listed if address.strip()
+        )
+        wrong = [address for address in addresses if not address.rpartition(":")[2].isdecimal()]
         if wrong or not addresses:
             text = f"bootstrap.servers needs host:port entries, got {wrong or 'none'}"
             raise ConnectionDescriptionError(text)
@@ -75,13 +79,14 @@ class Connection:
     def as_user(self, mechanism: str, name: str, password: str) -> Connection:
         """Return the same way to connect, as a user of SCRAM."""
         words = " ".join(
-            f'{key}="{_quoted(one)}"' for key, one in (("username", name), ("password", password))
+            f'{key}="{_quoted(value)}"'
+            for key, value in (("username", name), ("password", password))
         )
-        own = {
+        login = {
             "sasl.mechanism": mechanism,
             "sasl.jaas.config": f"{_SCRAM_MODULE} required {words};",
         }
-        return Connection(self.bootstrap, {**self.properties, **own})
+        return Connection(self.bootstrap, {**self.properties, **login})
 
     def settings(self) -> dict[str, Any]:
         """Return kafka-python's keyword arguments of the addresses and of `security`."""
@@ -95,14 +100,14 @@ class Connection:
 
         """
         protocol = self.properties.get("security.protocol") or "PLAINTEXT"
-        found: dict[str, Any] = {"security_protocol": protocol}
+        settings: dict[str, Any] = {"security_protocol": protocol}
         if protocol.endswith("SSL"):
-            found |= self.stores()
+            settings |= self.stores()
             if not self.checks_names:
-                found["ssl_check_hostname"] = False
+                settings["ssl_check_hostname"] = False
         if protocol.startswith("SASL_"):
-            found |= self._sasl()
-        return found
+            settings |= self._sasl()
+        return settings
 
     @property
     def checks_names(self) -> bool:
@@ -116,16 +121,16 @@ class Connection:
             ConnectionDescriptionError: a store is not PEM.
 
         """
-        found: dict[str, Any] = {}
+        settings: dict[str, Any] = {}
         for store, names in _STORES.items():
             path = self.properties.get(f"ssl.{store}.location")
             if path and self.properties.get(f"ssl.{store}.type") != "PEM":
                 text = f"ssl.{store}.location {path} is not PEM: set ssl.{store}.type: PEM"
                 raise ConnectionDescriptionError(text)
             if path:
-                found |= dict.fromkeys(names, path)
+                settings |= dict.fromkeys(names, path)
         password = self.properties.get("ssl.key.password")
-        return {**found, **({"ssl_password": password} if password else {})}
+        return {**settings, **({"ssl_password": password} if password else {})}
 
     def _sasl(self) -> dict[str, Any]:
         mechanism = self.properties.get("sasl.mechanism", "")

@@ -39,20 +39,20 @@ def read(admin: Any) -> tuple[Snapshot, dict[str, Any]]:  # noqa: ANN401  kafka-
     min_isr = {
         name: int(keys[MIN_ISR]) for name, keys in (settings or {}).items() if MIN_ISR in keys
     }
-    found = snapshot.snapshot(described, topics, quorum, min_isr)
-    known, errors = groups_of(admin, found)
-    more = {
+    cluster = snapshot.snapshot(described, topics, quorum, min_isr)
+    group_data, errors = groups_of(admin, cluster)
+    details = {
         "quorum_error": quorum_error,
         "features": levels or {},
-        "groups": known,
+        "groups": group_data,
         "groups_errors": errors,
     }
-    return found, more
+    return cluster, details
 
 
 def groups_of(
     admin: Any,  # noqa: ANN401  as above
-    found: Snapshot,
+    cluster: Snapshot,
 ) -> tuple[list[dict[str, Any]], list[str]]:
     """Return the groups of a cluster, and why some of them may be missing.
 
@@ -63,15 +63,15 @@ def groups_of(
     reading, reason = _or_reason(partial(groups.read, admin, lambda _: True, sys.maxsize))
     if reading is None:
         return [], [reason]
-    sizes = Counter(one.topic for one in found.partitions)
+    sizes = Counter(partition.topic for partition in cluster.partitions)
     return [
         {
             "id": name,
-            "state": one.state,
-            "members": one.members,
-            "lags": _lags(sizes, one.committed or {}, reading.ends),
+            "state": group.state,
+            "members": group.members,
+            "lags": _lags(sizes, group.committed or {}, reading.ends),
         }
-        for name, one in sorted(reading.groups.items())
+        for name, group in sorted(reading.groups.items())
     ], list(reading.problems)
 
 

@@ -15,13 +15,17 @@ _TIMEOUT_MS = 30_000
 def supported(admin: Any) -> dict[str, tuple[int, int]]:  # noqa: ANN401  kafka-python has no types
     """Return feature -> (lowest, highest level) that the asked broker supports."""
     described = admin.describe_features()
-    return {name: one["supported"] for name, one in described.items() if "supported" in one}
+    return {
+        name: levels["supported"] for name, levels in described.items() if "supported" in levels
+    }
 
 
 def finalized(admin: Any) -> dict[str, int]:  # noqa: ANN401  as above
     """Return feature -> finalized level, as the asked broker knows it."""
     described = admin.describe_features()
-    return {name: one["finalized"][1] for name, one in described.items() if "finalized" in one}
+    return {
+        name: levels["finalized"][1] for name, levels in described.items() if "finalized" in levels
+    }
 
 
 def update(admin: Any, wanted: Mapping[str, int], *, validate_only: bool) -> str:  # noqa: ANN401
@@ -36,5 +40,5 @@ def update(admin: Any, wanted: Mapping[str, int], *, validate_only: bool) -> str
         min_version=1,
     )
     response = admin._manager.run(admin._send_request_to_controller, request)
-    reasons = [refusal(answer) for answer in (response, *(response.results or ()))]
+    reasons = [refusal(result) for result in (response, *(response.results or ()))]
     return next(filter(None, reasons), "")

@@ -29,31 +29,29 @@ Place = tuple[str, int]
 
 @dataclass(frozen=True)
 class Group:
-    """A group: state and type in Kafka's words, the type in lower case.
-
-    `members` is None where they are not known, `committed` has the next offset that it would read
-    of each partition.
-    """
+    """A group of consumers."""
 
     name: str
     state: str
+    """In Kafka's words."""
     type: str = CLASSIC
+    """In Kafka's words, in lower case."""
     members: int | None = None
+    """None where they are not known."""
     committed: Mapping[Place, int] | None = None
+    """The next offset that it would read of each partition."""
 
 
 @dataclass(frozen=True)
 class Reading:
-    """The groups of a cluster and the ends of the partitions of which they have read.
-
-    `skipped` is how many groups were left out because there are too many. With `problems` what is
-    missing may exist nevertheless; without any it does not.
-    """
+    """The groups of a cluster and the ends of the partitions of which they have read."""
 
     groups: Mapping[str, Group] = field(default_factory=dict)
     ends: Mapping[Place, int] = field(default_factory=dict)
     skipped: int = 0
+    """How many groups were left out because there are too many."""
     problems: tuple[str, ...] = ()
+    """With these what is missing may exist nevertheless; without any it does not."""
 
 
 @dataclass(frozen=True)
@@ -78,8 +76,8 @@ class Watched:
         self._clients: list[Any] = []
         self._admin: Any = None
 
-    def read(self, wanted: Callable[[str], bool], most: int) -> Reading:
-        """Return the groups that are `wanted`, by name, of them the first `most` in that order.
+    def read(self, selected: Callable[[str], bool], most: int) -> Reading:
+        """Return the groups that are `selected`, by name, of them the first `most` in that order.
 
         Raises:
             KafkaError: no broker answers.
@@ -89,7 +87,7 @@ class Watched:
         try:
             if self._admin is None:
                 self._admin = self._connect()
-            return read(self._admin, wanted, most)
+            return read(self._admin, selected, most)
         except BaseException:
             self.close()
             raise
@@ -125,21 +123,23 @@ class Watched:
         )
 
 
-def read(admin: Any, wanted: Callable[[str], bool], most: int) -> Reading:  # noqa: ANN401  no types
-    """Return the groups that are `wanted`; as `Watched.read`."""
+def read(admin: Any, selected: Callable[[str], bool], most: int) -> Reading:  # noqa: ANN401  no types
+    """Return the groups that are `selected`; as `Watched.read`."""
     problems: list[str] = []
     brokers = _answering(admin, problems)
-    found = {name: one for name, one in _listed(admin, brokers, problems).items() if wanted(name)}
-    kept = {name: found[name] for name in sorted(found)[:most]}
-    members = _members(admin, kept, problems)
-    committed = _committed(admin, kept, problems)
-    places = {place for one in committed.values() for place in one}
+    listed = {
+        name: group for name, group in _listed(admin, brokers, problems).items() if selected(name)
+    }
+    considered = {name: listed[name] for name in sorted(listed)[:most]}
+    members = _members(admin, considered, problems)
+    committed = _committed(admin, considered, problems)
+    places = {place for offsets in committed.values() for place in offsets}
     ends = _ends(admin, _leaders(admin, brokers, places, problems), problems)
     groups = {
-        name: Group(name, one.state, one.type, members.get(name), committed.get(name))
-        for name, one in kept.items()
+        name: Group(name, group.state, group.type, members.get(name), committed.get(name))
+        for name, group in considered.items()
     }
-    return Reading(groups, ends, len(found) - len(kept), tuple(problems))
+    return Reading(groups, ends, len(listed) - len(considered), tuple(problems))
 
 
 def _answering(admin: Any, problems: list[str]) -> list[int]:  # noqa: ANN401  as above
@@ -150,14 +150,14 @@ def _answering(admin: Any, problems: list[str]) -> list[int]:  # noqa: ANN401  a
 
     """
     cluster = admin._manager.cluster
-    known = [one.node_id for one in cluster.brokers()]
+    node_ids = [broker.node_id for broker in cluster.brokers()]
     silent: list[str] = []
-    answers = _ask(admin, {one: [_metadata([])] for one in known}, silent)
+    answers = _ask(admin, {node_id: [_metadata([])] for node_id in node_ids}, silent)
     if not answers:
         raise library.errors.KafkaConnectionError("; ".join(silent) or "there is no broker")
     problems += silent
-    registered = {one.node_id for _, answer in answers for one in answer.brokers}
-    if new := sorted(registered - {*known}):
+    registered = {broker.node_id for _, response in answers for broker in response.brokers}
+    if new := sorted(registered - {*node_ids}):
         cluster.request_update()
         problems.append(f"brokers {new} are asked from the next reading on")
     return [broker for broker, _ in answers]
@@ -170,35 +170,39 @@ def _metadata(topics: Iterable[str]) -> Any:  # noqa: ANN401  as above
 
 def _listed(admin: Any, brokers: Iterable[int], problems: list[str]) -> dict[str, _Listed]:  # noqa: ANN401
     """Return group -> what its coordinator says of it; a broker lists those it coordinates."""
-    request = {one: [library.ListGroupsRequest(min_version=4)] for one in brokers}
-    found: dict[str, _Listed] = {}
-    for broker, answer in _ask(admin, request, problems):
-        if reason := _reason(answer.error_code):
+    request = {broker: [library.ListGroupsRequest(min_version=4)] for broker in brokers}
+    groups: dict[str, _Listed] = {}
+    for broker, response in _ask(admin, request, problems):
+        if reason := _reason(response.error_code):
             problems.append(f"broker {broker} does not list its groups: {reason}")
             continue
-        for one in answer.groups:
-            kind = str(getattr(one, "group_type", None) or CLASSIC).lower()
-            found[one.group_id] = _Listed(broker, str(one.group_state), kind)
-    return found
+        for group in response.groups:
+            kind = str(getattr(group, "group_type", None) or CLASSIC).lower()
+            groups[group.group_id] = _Listed(broker, str(group.group_state), kind)
+    return groups
 
 
 def _members(admin: Any, groups: Mapping[str, _Listed], problems: list[str]) -> dict[str, int]:  # noqa: ANN401
     """Return group -> number of members, of those of which that is known."""
-    found = {name: 0 for name, one in groups.items() if one.state in ("Empty", "Dead")}
+    counts = {name: 0 for name, group in groups.items() if group.state in ("Empty", "Dead")}
     request: dict[int, list[Any]] = {}
     for kind, message in ((CLASSIC, _describe), (CONSUMER, messages.describe_consumer_groups)):
-        asked = {
-            name: one for name, one in groups.items() if name not in found and one.type == kind
+        pending = {
+            name: group
+            for name, group in groups.items()
+            if name not in counts and group.type == kind
         }
-        for broker, batches in _by_coordinator(asked).items():
+        for broker, batches in _by_coordinator(pending).items():
             request.setdefault(broker, []).extend(map(message, batches))
-    for _, answer in _ask(admin, request, problems):
-        for one in answer.groups:
-            if one.error_code not in (0, _GROUP_NOT_FOUND):
-                problems.append(f"members of the group {one.group_id}: {_reason(one.error_code)}")
-            elif not one.error_code:
-                found[one.group_id] = len(one.members)
-    return found
+    for _, response in _ask(admin, request, problems):
+        for group in response.groups:
+            if group.error_code not in (0, _GROUP_NOT_FOUND):
+                problems.append(
+                    f"members of the group {group.group_id}: {_reason(group.error_code)}"
+                )
+            elif not group.error_code:
+                counts[group.group_id] = len(group.members)
+    return counts
 
 
 def _describe(names: Sequence[str]) -> Any:  # noqa: ANN401  as above
@@ -212,7 +216,7 @@ def _committed(
 ) -> dict[str, dict[Place, int]]:
     """Return group -> partition -> committed offset; the offsets of share groups are others."""
     one_group = library.OffsetFetchRequest.OffsetFetchRequestGroup
-    asked = {name: one for name, one in groups.items() if one.type != SHARE}
+    with_offsets = {name: group for name, group in groups.items() if group.type != SHARE}
     request = {
         broker: [
             library.OffsetFetchRequest(
@@ -222,25 +226,25 @@ def _committed(
             )
             for names in batches
         ]
-        for broker, batches in _by_coordinator(asked).items()
+        for broker, batches in _by_coordinator(with_offsets).items()
     }
-    found: dict[str, dict[Place, int]] = {}
-    for _, answer in _ask(admin, request, problems):
-        for group in answer.groups:
+    committed: dict[str, dict[Place, int]] = {}
+    for _, response in _ask(admin, request, problems):
+        for group in response.groups:
             if group.error_code == _GROUP_NOT_FOUND:  # deleted just now
                 continue
             if reason := _reason(group.error_code):
                 problems.append(f"offsets of the group {group.group_id}: {reason}")
                 continue
-            own = found.setdefault(group.group_id, {})
+            offsets = committed.setdefault(group.group_id, {})
             for topic in group.topics:
-                for one in topic.partitions:
-                    if reason := _reason(one.error_code):
-                        place = f"{topic.name}-{one.partition_index}"
+                for partition in topic.partitions:
+                    if reason := _reason(partition.error_code):
+                        place = f"{topic.name}-{partition.partition_index}"
                         problems.append(f"offset of {group.group_id} in {place}: {reason}")
-                    elif one.committed_offset >= 0:
-                        own[topic.name, one.partition_index] = one.committed_offset
-    return found
+                    elif partition.committed_offset >= 0:
+                        offsets[topic.name, partition.partition_index] = partition.committed_offset
+    return committed
 
 
 def _leaders(
@@ -250,24 +254,28 @@ def _leaders(
     problems: list[str],
 ) -> dict[int, dict[str, list[int]]]:
     """Return leader -> topic -> its partitions, of those that are there."""
-    wanted: dict[str, set[int]] = {}
-    for topic, partition in places:
-        wanted.setdefault(topic, set()).add(partition)
-    answers = _ask_one(admin, brokers, _metadata(wanted), problems) if wanted else []
+    requested: dict[str, set[int]] = {}
+    for topic, index in places:
+        requested.setdefault(topic, set()).add(index)
+    answers = _ask_one(admin, brokers, _metadata(requested), problems) if requested else []
     led: dict[int, dict[str, list[int]]] = {}
-    for topic in (one for answer in answers for one in answer.topics):
+    for topic in (topic for response in answers for topic in response.topics):
         if topic.error_code not in (0, _UNKNOWN_TOPIC, _NO_LEADER):
             problems.append(f"the topic {topic.name}: {_reason(topic.error_code)}")
-        for one in topic.partitions:
-            if one.partition_index not in wanted.get(topic.name, ()):
+        for partition in topic.partitions:
+            if partition.partition_index not in requested.get(topic.name, ()):
                 continue
-            if one.leader_id < 0:
-                problems.append(f"{topic.name}-{one.partition_index} has no leader")
+            if partition.leader_id < 0:
+                problems.append(f"{topic.name}-{partition.partition_index} has no leader")
                 continue
-            if one.leader_id not in brokers:  # its limit has been waited for once
-                problems.append(f"{topic.name}-{one.partition_index}: broker {one.leader_id}")
+            if partition.leader_id not in brokers:  # its limit has been waited for once
+                problems.append(
+                    f"{topic.name}-{partition.partition_index}: broker {partition.leader_id}"
+                )
                 continue
-            led.setdefault(one.leader_id, {}).setdefault(topic.name, []).append(one.partition_index)
+            led.setdefault(partition.leader_id, {}).setdefault(topic.name, []).append(
+                partition.partition_index
+            )
     return led
 
 
@@ -297,25 +305,27 @@ def _ends(
         ]
         for leader, topics in led.items()
     }
-    found: dict[Place, int] = {}
-    for _, answer in _ask(admin, request, problems):
-        for topic in answer.topics:
-            for one in topic.partitions:
-                if reason := _reason(one.error_code):
-                    problems.append(f"the end of {topic.name}-{one.partition_index}: {reason}")
+    ends: dict[Place, int] = {}
+    for _, response in _ask(admin, request, problems):
+        for topic in response.topics:
+            for partition in topic.partitions:
+                if reason := _reason(partition.error_code):
+                    problems.append(
+                        f"the end of {topic.name}-{partition.partition_index}: {reason}"
+                    )
                 else:
-                    found[topic.name, one.partition_index] = one.offset
-    return found
+                    ends[topic.name, partition.partition_index] = partition.offset
+    return ends
 
 
 def _by_coordinator(groups: Mapping[str, _Listed]) -> dict[int, list[list[str]]]:
     """Return coordinator -> its groups, in batches."""
-    found: dict[int, list[str]] = {}
-    for name, one in groups.items():
-        found.setdefault(one.coordinator, []).append(name)
+    by_broker: dict[int, list[str]] = {}
+    for name, group in groups.items():
+        by_broker.setdefault(group.coordinator, []).append(name)
     return {
         broker: [names[start : start + BATCH] for start in range(0, len(names), BATCH)]
-        for broker, names in found.items()
+        for broker, names in by_broker.items()
     }
 
 
@@ -333,7 +343,7 @@ def _ask_one(
     """Return the answer of the first broker that gives one, nothing if none does."""
     for broker in brokers:
         if answers := _ask(admin, {broker: [request]}, problems):
-            return [answer for _, answer in answers]
+            return [response for _, response in answers]
     return []
 
 
@@ -347,11 +357,11 @@ def _ask(
     The requests to a broker follow one another; after one without an answer the rest is not sent.
     """
     manager = admin._manager
-    found: list[tuple[int, Any]] = []
+    answers: list[tuple[int, Any]] = []
 
     async def next_of(broker: int, future: Any) -> bool:  # noqa: ANN401  as above
         try:
-            found.append((broker, await manager.wait_for(future, REQUEST_MS)))
+            answers.append((broker, await manager.wait_for(future, REQUEST_MS)))
         except (library.errors.KafkaError, OSError) as error:
             problems.append(f"broker {broker}: {type(error).__name__}: {error}")
             return False
@@ -364,11 +374,13 @@ def _ask(
             return library.Future().failure(error)
 
     async def ask() -> None:
-        left = {broker: list(own) for broker, own in requests.items() if own}
-        while left:
-            futures = {broker: sent(broker, own.pop(0)) for broker, own in left.items()}
-            answered = [broker for broker, one in futures.items() if await next_of(broker, one)]
-            left = {broker: left[broker] for broker in answered if left[broker]}
+        remaining = {broker: list(queue) for broker, queue in requests.items() if queue}
+        while remaining:
+            futures = {broker: sent(broker, queue.pop(0)) for broker, queue in remaining.items()}
+            answered = [
+                broker for broker, future in futures.items() if await next_of(broker, future)
+            ]
+            remaining = {broker: remaining[broker] for broker in answered if remaining[broker]}
 
     manager.run(ask)
-    return found
+    return answers

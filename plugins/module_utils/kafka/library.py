@@ -63,9 +63,9 @@ def __getattr__(name: str) -> Any:  # noqa: ANN401  kafka-python has no types
     with warnings.catch_warnings():
         # kafka-python reads its schemas with functions that Python 3.11 deprecates.
         warnings.filterwarnings("ignore", "(read|open)_text is deprecated", DeprecationWarning)
-        found = importlib.import_module(module)
+        imported = importlib.import_module(module)
     # Once: warnings' filters are the whole process's, and clients have threads.
-    globals()[name] = found if name in _MODULES else getattr(found, name)
+    globals()[name] = imported if name in _MODULES else getattr(imported, name)
     return globals()[name]
 
 

@@ -21,11 +21,11 @@ def failed(admin: Any, brokers: Iterable[int]) -> dict[int, list[str]]:  # noqa:
 
 def _failed_on(admin: Any, broker: int) -> list[str]:  # noqa: ANN401  as above
     try:
-        [answer] = admin.describe_log_dirs(brokers=[broker])
+        [description] = admin.describe_log_dirs(brokers=[broker])
     except library.errors.KafkaError:
         return []
     return sorted(
         str(directory["log_dir"])
-        for directory in answer["log_dirs"]
+        for directory in description["log_dirs"]
         if directory["error_code"] == _STORAGE_ERROR
     )

@@ -11,18 +11,18 @@ from . import library
 _Field = dict[str, Any]
 
 
-def _field(name: str, kind: str, *parts: _Field, nullable: bool = False) -> _Field:
-    """Return a field as Kafka's message files write it; `parts` are those of a struct."""
-    more: _Field = {"fields": list(parts)} if parts else {}
-    more |= {"nullableVersions": "0+", "default": "null"} if nullable else {}
-    return {"name": name, "type": kind, "versions": "0+", **more}
+def _field(name: str, kind: str, *fields: _Field, nullable: bool = False) -> _Field:
+    """Return a field as Kafka's message files write it; `fields` are those of a struct."""
+    optional: _Field = {"fields": list(fields)} if fields else {}
+    optional |= {"nullableVersions": "0+", "default": "null"} if nullable else {}
+    return {"name": name, "type": kind, "versions": "0+", **optional}
 
 
 def _assignment(name: str) -> _Field:
-    parts = (_field("TopicId", "uuid"), _field("TopicName", "string"))
+    topic = (_field("TopicId", "uuid"), _field("TopicName", "string"))
     partitions = _field("Partitions", "[]int32")
     return _field(
-        name, "Assignment", _field("TopicPartitions", "[]TopicPartitions", *parts, partitions)
+        name, "Assignment", _field("TopicPartitions", "[]TopicPartitions", *topic, partitions)
     )
 
 
@@ -52,9 +52,9 @@ def describe_consumer_groups(names: Sequence[str]) -> Any:  # noqa: ANN401  kafk
 @functools.cache
 def _consumer_group_describe() -> tuple[Any, Any]:
     """Return the classes of request and answer; kafka-python itself keeps none for the answer."""
-    wanted = (_field("GroupIds", "[]string"), _field("IncludeAuthorizedOperations", "bool"))
-    answer = (_field("ThrottleTimeMs", "int32"), _field("Groups", "[]DescribedGroup", *_GROUP))
-    return _message("request", 69, wanted), _message("response", 69, answer)
+    request = (_field("GroupIds", "[]string"), _field("IncludeAuthorizedOperations", "bool"))
+    response = (_field("ThrottleTimeMs", "int32"), _field("Groups", "[]DescribedGroup", *_GROUP))
+    return _message("request", 69, request), _message("response", 69, response)
 
 
 def _message(kind: str, key: int, fields: Sequence[_Field]) -> Any:  # noqa: ANN401  as above
@@ -65,5 +65,5 @@ def _message(kind: str, key: int, fields: Sequence[_Field]) -> Any:  # noqa: ANN
     base = library.ApiMessage
     # It reads a file of its own by the name of the class, which the schema then replaces.
     name = f"DescribeGroups{kind.capitalize()}"
-    own = {"json_patch": classmethod(lambda _cls, _json: schema), "__module__": __name__}
-    return type(base)(name, (base,), own)
+    attributes = {"json_patch": classmethod(lambda _cls, _json: schema), "__module__": __name__}
+    return type(base)(name, (base,), attributes)

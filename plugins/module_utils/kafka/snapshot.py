@@ -17,33 +17,33 @@ _NEVER = -1  # Kafka's own for a time that is not known
 
 @dataclass(frozen=True)
 class Broker:
-    """A registered broker; a fenced one is registered but does not serve clients (KIP-631)."""
+    """A registered broker."""
 
     id: int
     host: str = ""
     port: int = 0
     rack: str | None = None
     fenced: bool = False
+    """Whether it is registered but does not serve clients (KIP-631)."""
 
 
 @dataclass(frozen=True)
 class Replica:
-    """A voter or observer of the metadata log.
-
-    `lag` is in records behind the leader; `behind_ms` is the time since the replica last had
-    everything, or None if it never had (KIP-836).
-    """
+    """A voter or observer of the metadata log."""
 
     id: int
     lag: int
+    """Records behind the leader."""
     behind_ms: int | None
+    """Time since it last had everything, or None if it never had (KIP-836)."""
 
 
 @dataclass(frozen=True)
 class Quorum:
-    """The KRaft quorum as its leader sees it; leader_id is -1 while there is none."""
+    """The KRaft quorum as its leader sees it."""
 
     leader_id: int
+    """-1 while there is none."""
     leader_epoch: int
     voters: tuple[Replica, ...]
     observers: tuple[Replica, ...] = ()
@@ -52,18 +52,18 @@ class Quorum:
 
 @dataclass(frozen=True)
 class Partition:
-    """A partition; leader is -1 while it is offline. `min_isr` as configured for its topic.
-
-    `offline_replicas` are on brokers that are not there, or in directories that failed (KIP-112).
-    """
+    """A partition of a topic."""
 
     topic: str
     index: int
     leader: int
+    """-1 while it is offline."""
     replicas: tuple[int, ...]
     isr: tuple[int, ...]
     min_isr: int
+    """As configured for its topic."""
     offline_replicas: tuple[int, ...] = ()
+    """Those on brokers that are not there, or in directories that failed (KIP-112)."""
 
     @property
     def name(self) -> str:
@@ -88,20 +88,19 @@ class Partition:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A cluster at one moment, internal topics included; without quorum it runs on ZooKeeper.
-
-    `reassigning` are partitions that are being reassigned, `throttled` topics whose replication is
-    throttled; both are read for the gate alone.
-    """
+    """A cluster at one moment, internal topics included."""
 
     cluster_id: str
     brokers: tuple[Broker, ...]
     controller_id: int
     quorum: Quorum | None
+    """Without one it runs on ZooKeeper."""
     partitions: tuple[Partition, ...] = ()
     unreadable_topics: Mapping[str, int] = field(default_factory=dict)
     reassigning: tuple[str, ...] = ()
+    """Partitions that are being reassigned; read for the gate alone."""
     throttled: tuple[str, ...] = ()
+    """Topics whose replication is throttled; read for the gate alone."""
 
     @property
     def with_failed_directory(self) -> frozenset[int]:
@@ -110,7 +109,7 @@ class Snapshot:
         A directory stays failed until its broker is restarted, also when it is repaired.
         """
         serving = frozenset(broker.id for broker in self.brokers if not broker.fenced)
-        offline = {broker for one in self.partitions for broker in one.offline_replicas}
+        offline = {broker for partition in self.partitions for broker in partition.offline_replicas}
         return serving & offline
 
 
@@ -122,9 +121,9 @@ def read(admin: Any, *, gate: bool = False) -> Snapshot:  # noqa: ANN401  kafka-
 
     """
     topics = admin.describe_topics()
-    wanted = [topic["name"] for topic in topics] if gate else shrunk_topics(topics)
-    settings = topic_settings(admin, wanted)
-    hidden = sorted(name for name in wanted if gate and MIN_ISR not in settings.get(name, {}))
+    names = [topic["name"] for topic in topics] if gate else shrunk_topics(topics)
+    settings = topic_settings(admin, names)
+    hidden = sorted(name for name in names if gate and MIN_ISR not in settings.get(name, {}))
     if hidden:  # or deleted just now: the next snapshot will tell
         text = f"the settings of {', '.join(hidden[:5])} are not shown: check this client's ACLs"
         raise LookupError(text)
@@ -144,10 +143,10 @@ def described_quorum(admin: Any) -> Mapping[str, Any] | None:  # noqa: ANN401  a
     """Return DescribeQuorum's answer, None where the cluster has no KRaft quorum."""
     without = (library.errors.IncompatibleBrokerVersion, library.errors.UnsupportedVersionError)
     try:
-        answer: Mapping[str, Any] = admin.describe_metadata_quorum()
+        quorum: Mapping[str, Any] = admin.describe_metadata_quorum()
     except without:
         return None
-    return answer
+    return quorum
 
 
 def topic_settings(admin: Any, topics: list[str]) -> dict[str, dict[str, str]]:  # noqa: ANN401
@@ -155,13 +154,13 @@ def topic_settings(admin: Any, topics: list[str]) -> dict[str, dict[str, str]]: 
     if not topics:
         return {}
     keys = dict.fromkeys((MIN_ISR, *THROTTLES))
-    answer = admin.describe_configs(
+    described = admin.describe_configs(
         [library.ConfigResource(library.ConfigResourceType.TOPIC, name, keys) for name in topics],
         config_filter="all",
     )
     return {
         name: {key: setting["value"] for key, setting in settings.items()}
-        for name, settings in answer["topic"].items()
+        for name, settings in described["topic"].items()
     }
 
 
@@ -197,22 +196,26 @@ def snapshot(
     kraft = _quorum(quorum) if quorum is not None else None
     brokers = (
         Broker(
-            one["broker_id"], one["host"], one["port"], one.get("rack"), bool(one.get("is_fenced"))
+            broker["broker_id"],
+            broker["host"],
+            broker["port"],
+            broker.get("rack"),
+            bool(broker.get("is_fenced")),
         )
-        for one in cluster["brokers"]
+        for broker in cluster["brokers"]
     )
     partitions = (
         Partition(
             topic["name"],
-            one["partition_index"],
-            one["leader_id"],
-            tuple(one["replica_nodes"]),
-            tuple(one["isr_nodes"]),
+            partition["partition_index"],
+            partition["leader_id"],
+            tuple(partition["replica_nodes"]),
+            tuple(partition["isr_nodes"]),
             min_isr.get(topic["name"], 1),
-            tuple(one.get("offline_replicas") or ()),
+            tuple(partition.get("offline_replicas") or ()),
         )
         for topic in topics
-        for one in topic["partitions"]
+        for partition in topic["partitions"]
     )
     return Snapshot(
         cluster_id=str(cluster["cluster_id"]),
@@ -233,11 +236,11 @@ def _time(state: Mapping[str, Any], name: str) -> int:
     return int(state.get(name, _NEVER))
 
 
-def _quorum(answer: Mapping[str, Any]) -> Quorum:
-    [topic] = answer["topics"]
+def _quorum(description: Mapping[str, Any]) -> Quorum:
+    [topic] = description["topics"]
     [log] = topic["partitions"]
     states = [*log["current_voters"], *log["observers"]]
-    leader = next((s for s in states if s["replica_id"] == log["leader_id"]), None)
+    leader = next((state for state in states if state["replica_id"] == log["leader_id"]), None)
     end = leader["log_end_offset"] if leader else log["high_watermark"]
     # The leader's own entry has its current time, so clocks of other hosts do not matter.
     now = _time(leader or {}, "last_caught_up_timestamp")
@@ -251,7 +254,9 @@ def _quorum(answer: Mapping[str, Any]) -> Quorum:
     # five minutes more (KIP-853). A voter, else the last one to fetch, is the node as it is.
     voters = {state["replica_id"] for state in log["current_voters"]}
     by_fetch = sorted(log["observers"], key=lambda state: _time(state, "last_fetch_timestamp"))
-    observers = {s["replica_id"]: s for s in by_fetch if s["replica_id"] not in voters}
+    observers = {
+        state["replica_id"]: state for state in by_fetch if state["replica_id"] not in voters
+    }
     return Quorum(
         leader_id=log["leader_id"],
         leader_epoch=log["leader_epoch"],

@@ -42,34 +42,43 @@ def read(admin: Any, users: Collection[str]) -> dict[str, dict[str, int]]:  # no
     if not users:
         return {}  # Kafka would return all.
     request = library.DescribeUserScramCredentialsRequest(users=[(name,) for name in users])
-    answer = admin._manager.run(admin._manager.send, request)
-    check(answer)
+    response = admin._manager.run(admin._manager.send, request)
+    check(response)
     words = {number: name for name, number in MECHANISMS.items()}
-    found: dict[str, dict[str, int]] = {}
-    for one in answer.results:
-        if one.error_code != _RESOURCE_NOT_FOUND:
-            check(one)
-        infos = one.credential_infos or ()
-        found[one.user] = {
+    credentials: dict[str, dict[str, int]] = {}
+    for result in response.results:
+        if result.error_code != _RESOURCE_NOT_FOUND:
+            check(result)
+        infos = result.credential_infos or ()
+        credentials[result.user] = {
             words.get(info.mechanism, str(info.mechanism)): info.iterations for info in infos
         }
-    _complete(users, found)
-    return found
+    _complete(users, credentials)
+    return credentials
 
 
 def set_credentials(admin: Any, credentials: Sequence[Credential]) -> dict[str, str]:  # noqa: ANN401
     """Set a credential of each of some users; return user -> why Kafka refuses."""
     salted = [
         library.UserScramCredentialUpsertion(
-            one.user, one.mechanism, one.password, iterations=one.iterations
+            credential.user,
+            credential.mechanism,
+            credential.password,
+            iterations=credential.iterations,
         )
-        for one in credentials
+        for credential in credentials
     ]
     upsertions = [
-        (one.user, int(one.mechanism), one.iterations, one.salt, one.salted_password)
-        for one in salted
+        (
+            credential.user,
+            int(credential.mechanism),
+            credential.iterations,
+            credential.salt,
+            credential.salted_password,
+        )
+        for credential in salted
     ]
-    return _alter(admin, [one.user for one in credentials], upsertions=upsertions)
+    return _alter(admin, [credential.user for credential in credentials], upsertions=upsertions)
 
 
 def delete_credentials(admin: Any, users: Sequence[str], mechanism: str) -> dict[str, str]:  # noqa: ANN401
@@ -95,8 +104,11 @@ def _alter(
         deletions=list(deletions), upsertions=list(upsertions)
     )
     # With ZooKeeper only the controller takes it.
-    answer = admin._manager.run(admin._send_request_to_controller, request)
-    reasons = {one.user: "" if one.error_code in passed else refusal(one) for one in answer.results}
+    response = admin._manager.run(admin._send_request_to_controller, request)
+    reasons = {
+        result.user: "" if result.error_code in passed else refusal(result)
+        for result in response.results
+    }
     _complete(users, reasons)
     return {user: reason for user, reason in reasons.items() if reason}
 
@@ -133,10 +145,10 @@ class Logins:
         """
         reasons: list[str] = []
         answered = False
-        wanted = self._connection.as_user(self._mechanism, user, password)
-        for address in wanted.bootstrap:
+        connection = self._connection.as_user(self._mechanism, user, password)
+        for address in connection.bootstrap:
             try:
-                if not _log_in(wanted.at(address)):
+                if not _log_in(connection.at(address)):
                     return False
             except library.errors.UnsupportedSaslMechanismError:
                 reasons.append(f"{address}: {self._mechanism} is not enabled there")

@@ -17,22 +17,25 @@ _LONGEST = 300
 
 @dataclass(frozen=True)
 class Part:
-    """A connector or one of its tasks: its state, the worker that has it, and why it failed."""
+    """A connector or one of its tasks."""
 
     state: str
     worker: str = ""
+    """The worker that has it."""
     trace: str = ""
+    """Why it failed."""
 
 
 @dataclass(frozen=True)
 class Connector:
-    """A connector of a group and its tasks, by their numbers."""
+    """A connector of a group and its tasks."""
 
     own: Part
     tasks: Mapping[int, Part] = field(default_factory=dict)
+    """Its tasks, by their numbers."""
 
 
-def connectors(answer: Mapping[str, Any]) -> dict[str, Connector]:
+def connectors(response: Mapping[str, Any]) -> dict[str, Connector]:
     """Read what a worker answers about all connectors, by their names.
 
     Raises:
@@ -41,26 +44,26 @@ def connectors(answer: Mapping[str, Any]) -> dict[str, Connector]:
     """
     return {
         str(name): Connector(
-            _part(one["status"]["connector"]),
-            {int(task["id"]): _part(task) for task in one["status"]["tasks"]},
+            _part(entry["status"]["connector"]),
+            {int(task["id"]): _part(task) for task in entry["status"]["tasks"]},
         )
-        for name, one in answer.items()
+        for name, entry in response.items()
     }
 
 
-def _part(given: Mapping[str, Any]) -> Part:
-    trace = str(given.get("trace") or "")
-    return Part(str(given["state"]), str(given.get("worker_id") or ""), trace)
+def _part(status: Mapping[str, Any]) -> Part:
+    trace = str(status.get("trace") or "")
+    return Part(str(status["state"]), str(status.get("worker_id") or ""), trace)
 
 
-def states(found: Mapping[str, Connector]) -> dict[str, dict[str, Any]]:
+def states(connectors: Mapping[str, Connector]) -> dict[str, dict[str, Any]]:
     """Return the state of each connector and of its tasks, as plain data."""
     return {
         name: {
-            "connector": one.own.state,
-            "tasks": {str(number): task.state for number, task in one.tasks.items()},
+            "connector": connector.own.state,
+            "tasks": {str(number): task.state for number, task in connector.tasks.items()},
         }
-        for name, one in found.items()
+        for name, connector in connectors.items()
     }
 
 
@@ -74,7 +77,7 @@ def reason(trace: str) -> str:
 def problems(
     not_ready: Mapping[str, str],
     workers: Collection[str],
-    found: Mapping[str, Connector],
+    connectors: Mapping[str, Connector],
     names: Collection[str] = (),
     known_failures: Collection[str] = (),
 ) -> list[str]:
@@ -88,13 +91,19 @@ def problems(
         f"the worker at {name} is not ready: {why}; see journalctl -u connect there"
         for name, why in not_ready.items()
     ]
-    wrong += [f"{no_status(name)}: no worker has started it" for name in names if name not in found]
-    for name, connector in found.items():
+    wrong += [
+        f"{no_status(name)}: no worker has started it" for name in names if name not in connectors
+    ]
+    for name, connector in connectors.items():
         wrong += problems_of(name, connector, known_failures)
-    having = {part.worker for one in found.values() for part in (one.own, *one.tasks.values())}
+    used = {
+        part.worker
+        for connector in connectors.values()
+        for part in (connector.own, *connector.tasks.values())
+    }
     wrong += [
         f"the worker at {name} has connectors or tasks, and the inventory does not have it"
-        for name in sorted(having - {*workers} - {""})
+        for name in sorted(used - {*workers} - {""})
     ]
     return wrong
 
@@ -126,12 +135,18 @@ def failed(connectors: Mapping[str, Connector]) -> list[str]:
 
 def failures(name: str, connector: Connector) -> list[str]:
     """Return what has failed of a connector, which stays so until it is restarted."""
-    return [_problem(what, part) for what, part in _parts(name, connector) if part.state == FAILED]
+    return [
+        _problem(title, part) for title, part in _parts(name, connector) if part.state == FAILED
+    ]
 
 
-def without_tasks(found: Mapping[str, Connector]) -> list[str]:
+def without_tasks(connectors: Mapping[str, Connector]) -> list[str]:
     """Return the connectors that run and have nothing to do, as one whose topics do not exist."""
-    return [name for name, one in found.items() if one.own.state == RUNNING and not one.tasks]
+    return [
+        name
+        for name, connector in connectors.items()
+        if connector.own.state == RUNNING and not connector.tasks
+    ]
 
 
 def differences(name: str, connector: Connector, state: str) -> list[str]:
@@ -140,14 +155,14 @@ def differences(name: str, connector: Connector, state: str) -> list[str]:
     A task that has failed before it was to pause stays so.
     """
     wrong = []
-    for what, part in _parts(name, connector):
+    for title, part in _parts(name, connector):
         is_task = part is not connector.own
         if is_task and state == STOPPED:
-            wrong.append(f"{what} has not ended yet")
-        elif problem := _problem(what, part):
+            wrong.append(f"{title} has not ended yet")
+        elif problem := _problem(title, part):
             wrong += [] if is_task and (part.state, state) == (FAILED, PAUSED) else [problem]
         elif part.state != state:
-            wrong.append(f"{what} is {part.state.lower()}")
+            wrong.append(f"{title} is {part.state.lower()}")
     return wrong
 
 
@@ -160,10 +175,10 @@ def _parts(name: str, connector: Connector) -> list[tuple[str, Part]]:
     ]
 
 
-def _problem(what: str, part: Part) -> str:
+def _problem(title: str, part: Part) -> str:
     """Return what is wrong with a connector or a task, empty if nothing is."""
     if part.state == FAILED:
-        return f"{what} has failed at {part.worker}: {reason(part.trace)}"
+        return f"{title} has failed at {part.worker}: {reason(part.trace)}"
     if part.state == UNASSIGNED:
-        return f"{what} is not assigned to a worker"
-    return f"{what} is being restarted" if part.state == RESTARTING else ""
+        return f"{title} is not assigned to a worker"
+    return f"{title} is being restarted" if part.state == RESTARTING else ""

@@ -28,28 +28,31 @@ _POSTGRESQL_SOURCES = (
 
 @dataclass(frozen=True)
 class Wanted:
-    """A connector of the inventory; `state` is running, paused, stopped or absent."""
+    """A connector of the inventory."""
 
     name: str
     config: Mapping[str, str]
     state: str
+    """Running, paused, stopped or absent."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """A connector of the group: its configuration, its state, and those of its tasks."""
+    """A connector of the group."""
 
     config: Mapping[str, str]
     state: str
     tasks: Mapping[int, str] = field(default_factory=dict)
+    """The states of its tasks."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """A request about a connector, and what it does in words."""
+    """A request about a connector."""
 
     name: str
     what: str
+    """What it does, in words."""
     method: str
     path: str
     body: Any = None
@@ -60,12 +63,12 @@ class Step:
         return self.method == "DELETE" and self.path.endswith("/offsets") and ending
 
 
-def path(name: str, rest: str = "") -> str:
+def path(name: str, suffix: str = "") -> str:
     """Return the path of a connector."""
-    return f"/connectors/{urllib.parse.quote(name, safe='')}{rest}"
+    return f"/connectors/{urllib.parse.quote(name, safe='')}{suffix}"
 
 
-def read(answer: Mapping[str, Any]) -> dict[str, Found]:
+def read(response: Mapping[str, Any]) -> dict[str, Found]:
     """Read what a worker answers to `GET /connectors?expand=info&expand=status`.
 
     Raises:
@@ -74,11 +77,11 @@ def read(answer: Mapping[str, Any]) -> dict[str, Found]:
     """
     return {
         name: Found(
-            _config(answer[name]["info"]),
-            one.own.state,
-            {number: task.state for number, task in one.tasks.items()},
+            _config(response[name]["info"]),
+            connector.own.state,
+            {number: task.state for number, task in connector.tasks.items()},
         )
-        for name, one in connectors(answer).items()
+        for name, connector in connectors(response).items()
     }
 
 
@@ -96,23 +99,26 @@ def _config(info: Mapping[str, Any]) -> dict[str, str]:
     return {str(key): str(value) for key, value in info["config"].items()}
 
 
-def to_validate(wanted: Sequence[Wanted], found: Mapping[str, Found]) -> list[Wanted]:
+def to_validate(desired: Sequence[Wanted], group: Mapping[str, Found]) -> list[Wanted]:
     """Return the connectors whose configuration is new to the group."""
     return [
-        one
-        for one in wanted
-        if one.state != "absent" and (one.name not in found or found[one.name].config != one.config)
+        new
+        for new in desired
+        if new.state != "absent" and (new.name not in group or group[new.name].config != new.config)
     ]
 
 
-def files_used(wanted: Sequence[Wanted], found: Mapping[str, Found]) -> set[str]:
+def files_used(desired: Sequence[Wanted], group: Mapping[str, Found]) -> set[str]:
     """Return the files to which the connectors of the group refer once it is as it is wanted."""
-    configs = {name: one.config for name, one in found.items()}
-    configs |= {one.name: {} if one.state == "absent" else one.config for one in wanted}
+    configs = {name: connector.config for name, connector in group.items()}
+    configs |= {
+        connector.name: {} if connector.state == "absent" else connector.config
+        for connector in desired
+    }
     return {path for config in configs.values() for _, path, _ in references(config)}
 
 
-def errors(answer: Mapping[str, Any]) -> list[str]:
+def errors(response: Mapping[str, Any]) -> list[str]:
     """Return what the plugin refuses of a configuration, of what its endpoint answers.
 
     It answers with success in any case; the errors are those of single properties.
@@ -122,81 +128,106 @@ def errors(answer: Mapping[str, Any]) -> list[str]:
 
     """
     return [
-        f"{one['value']['name']}: {' '.join(str(text).split())}"
-        for one in answer["configs"]
-        for text in one["value"]["errors"] or ()
+        f"{entry['value']['name']}: {' '.join(str(text).split())}"
+        for entry in response["configs"]
+        for text in entry["value"]["errors"] or ()
     ]
 
 
-def unknown_class(wanted: Wanted, plugins: Collection[str]) -> bool:
+def unknown_class(desired: Wanted, plugins: Collection[str]) -> bool:
     """Return whether no worker has the class of a connector; its short name is enough, too."""
-    given = wanted.config.get(_CLASS, "")
+    class_name = desired.config.get(_CLASS, "")
     short = {name.rpartition(".")[2] for name in plugins}
-    return given not in plugins and given not in {
+    return class_name not in plugins and class_name not in {
         *short,
         *(name.removesuffix("Connector") for name in short),
     }
 
 
 def steps(
-    wanted: Sequence[Wanted],
-    found: Mapping[str, Found],
+    desired: Sequence[Wanted],
+    group: Mapping[str, Found],
     restart: str = "none",
 ) -> list[Step]:
     """Return what to send, in order; `restart` is what is restarted too: none, failed or all."""
-    every: list[Step] = []
-    for one in wanted:
-        every += _of(one, found.get(one.name), restart)
-    return every
+    planned: list[Step] = []
+    for connector in desired:
+        planned += _of(connector, group.get(connector.name), restart)
+    return planned
 
 
-def reset(name: str, found: Mapping[str, Found]) -> tuple[list[Step], dict[str, Found]]:
+def reset(name: str, group: Mapping[str, Found]) -> tuple[list[Step], dict[str, Found]]:
     """Return what resets the offsets of a connector (KIP-875), and what is found after it."""
     sent = [Step(name, f"reset the offsets of {name}", "DELETE", path(name, "/offsets"))]
-    if found[name].state != STOPPED:
+    if group[name].state != STOPPED:
         sent.insert(0, Step(name, f"stop {name}", "PUT", path(name, "/stop")))
-    return sent, {**found, name: replace(found[name], state=STOPPED, tasks={})}
+    return sent, {**group, name: replace(group[name], state=STOPPED, tasks={})}
 
 
-def _of(one: Wanted, now: Found | None, restart: str) -> list[Step]:
-    if one.state == "absent":
-        return [Step(one.name, f"remove {one.name}", "DELETE", path(one.name))] if now else []
-    state = _STATES[one.state]
+def _of(connector: Wanted, now: Found | None, restart: str) -> list[Step]:
+    if connector.state == "absent":
+        return (
+            [Step(connector.name, f"remove {connector.name}", "DELETE", path(connector.name))]
+            if now
+            else []
+        )
+    state = _STATES[connector.state]
     if now is None:
-        body = {"name": one.name, "config": dict(one.config), "initial_state": state}
-        return [Step(one.name, f"create {one.name}", "POST", "/connectors", body)]
-    found: list[Step] = []
-    changed = now.config != one.config
+        body = {"name": connector.name, "config": dict(connector.config), "initial_state": state}
+        return [Step(connector.name, f"create {connector.name}", "POST", "/connectors", body)]
+    planned: list[Step] = []
+    changed = now.config != connector.config
     if changed:
-        body = dict(one.config)
-        found.append(Step(one.name, f"change {one.name}", "PUT", path(one.name, "/config"), body))
+        body = dict(connector.config)
+        planned.append(
+            Step(
+                connector.name,
+                f"change {connector.name}",
+                "PUT",
+                path(connector.name, "/config"),
+                body,
+            )
+        )
     is_state = now.state if now.state in (PAUSED, STOPPED) else RUNNING
     if is_state != state:
-        verb = _VERBS[one.state]
-        found.append(Step(one.name, f"{verb} {one.name}", "PUT", path(one.name, f"/{verb}")))
+        verb = _VERBS[connector.state]
+        planned.append(
+            Step(
+                connector.name, f"{verb} {connector.name}", "PUT", path(connector.name, f"/{verb}")
+            )
+        )
     elif state == RUNNING and not changed:
         # A changed connector is restarted with its tasks anyway.
         failed = FAILED in (now.state, *now.tasks.values())
         if restart == "all":
             query = "/restart?includeTasks=true&onlyFailed=false"
-            found.append(Step(one.name, f"restart {one.name}", "POST", path(one.name, query)))
+            planned.append(
+                Step(
+                    connector.name, f"restart {connector.name}", "POST", path(connector.name, query)
+                )
+            )
         elif failed and restart == "failed":
             query = "/restart?includeTasks=true&onlyFailed=true"
-            found.append(
-                Step(one.name, f"restart what failed of {one.name}", "POST", path(one.name, query))
+            planned.append(
+                Step(
+                    connector.name,
+                    f"restart what failed of {connector.name}",
+                    "POST",
+                    path(connector.name, query),
+                )
             )
-    return found
+    return planned
 
 
-def left_behind(wanted: Sequence[Wanted], found: Mapping[str, Found]) -> list[str]:
+def left_behind(desired: Sequence[Wanted], group: Mapping[str, Found]) -> list[str]:
     """Return what connectors that are removed leave in their databases, and how to remove it.
 
     Defaults are those of Debezium's connector for PostgreSQL. A database keeps its log for the
     slot of a connector that is gone, until `max_slot_wal_keep_size` or its disk ends that.
     """
     texts = []
-    for connector in wanted:
-        config = found[connector.name].config if connector.name in found else {}
+    for connector in desired:
+        config = group[connector.name].config if connector.name in group else {}
         if connector.state != "absent" or config.get(_CLASS) not in _POSTGRESQL_SOURCES:
             continue
         if config.get("slot.drop.on.stop", "false").lower() == "true":
@@ -220,16 +251,20 @@ def text(config: Mapping[str, str]) -> str:
     return "".join(lines)
 
 
-def diff(wanted: Sequence[Wanted], found: Mapping[str, Found]) -> list[dict[str, str]]:
+def diff(desired: Sequence[Wanted], group: Mapping[str, Found]) -> list[dict[str, str]]:
     """Return before and after of each connector that differs."""
-    parts = []
-    for one in wanted:
-        now = found.get(one.name)
+    diffs = []
+    for connector in desired:
+        now = group.get(connector.name)
         before = f"{text(now.config)}state = {_state(now)}\n" if now else ""
-        after = "" if one.state == "absent" else f"{text(one.config)}state = {one.state}\n"
+        after = (
+            ""
+            if connector.state == "absent"
+            else f"{text(connector.config)}state = {connector.state}\n"
+        )
         if before != after:
-            parts.append(shown_diff(f"connector {one.name}", before, after))
-    return parts
+            diffs.append(shown_diff(f"connector {connector.name}", before, after))
+    return diffs
 
 
 def _state(now: Found) -> str:

@@ -19,16 +19,16 @@ _INTEGER = re.compile(r"[+-]?[0-9]+")
 
 @dataclass(frozen=True)
 class Plan:
-    """What to alter: key -> (effective value, value to set), keys to delete, keys refused.
-
-    `cluster` is set for the whole cluster, `set` and `deleted` for this broker. `refused` says why
-    only a restart brings a key.
-    """
+    """What to alter."""
 
     set: Mapping[str, tuple[str | None, str]] = field(default_factory=dict)
+    """For this broker: key -> (effective value, value to set)."""
     deleted: tuple[str, ...] = ()
+    """Keys to delete for this broker."""
     cluster: Mapping[str, tuple[str | None, str]] = field(default_factory=dict)
+    """For the whole cluster: key -> (effective value, value to set)."""
     refused: Mapping[str, str] = field(default_factory=dict)
+    """Why only a restart brings a key."""
 
     @property
     def keys(self) -> frozenset[str]:
@@ -43,17 +43,17 @@ class Plan:
     def without(self, keys: Container[str]) -> Plan:
         """Return the plan without some keys, and without what is refused."""
         return Plan(
-            {key: one for key, one in self.set.items() if key not in keys},
+            {key: change for key, change in self.set.items() if key not in keys},
             tuple(key for key in self.deleted if key not in keys),
-            {key: one for key, one in self.cluster.items() if key not in keys},
+            {key: change for key, change in self.cluster.items() if key not in keys},
         )
 
 
-def same(kind: str, one: str | None, other: str | None) -> bool:
+def same(kind: str, first_text: str | None, second_text: str | None) -> bool:
     """Return whether Kafka reads two texts as the same value of a type, such as `int` or `LIST`."""
-    if one is None or other is None:
-        return one is other
-    first, second = one.strip(), other.strip()
+    if first_text is None or second_text is None:
+        return first_text is second_text
+    first, second = first_text.strip(), second_text.strip()
     kind = kind.lower()
     if kind == "boolean":
         return first.lower() == second.lower()
@@ -72,7 +72,7 @@ def same(kind: str, one: str | None, other: str | None) -> bool:
 def plan(
     keys: Iterable[str],
     desired: Mapping[str, str],
-    found: Mapping[str, Setting],
+    current: Mapping[str, Setting],
     *,
     recorded: Iterable[str] = (),
     elr: bool = False,
@@ -95,29 +95,29 @@ def plan(
     recorded = frozenset(recorded)
     keys = frozenset(keys)
     for key in sorted(keys | recorded):
-        wanted, now = desired.get(key), found.get(key)
+        expected, now = desired.get(key), current.get(key)
         if key not in keys:
             if now is not None and now.entry is not None:
                 deleted.append(key)
-                if wanted is not None and not same(now.kind, now.below, wanted):
+                if expected is not None and not same(now.kind, now.below, expected):
                     refused[key] = "it is no longer one of the keys that are changed online"
             continue
-        if wanted is not None and "${" in wanted:
+        if expected is not None and "${" in expected:
             # Kafka fills this in at its start; the key was marked for a restart then.
             continue
         if now is None:
-            if wanted is not None:
+            if expected is not None:
                 refused[key] = "the running broker does not know this key"
         elif key == MIN_ISR and elr:
-            if cluster_wide and wanted is not None and not same(now.kind, now.value, wanted):
-                cluster[key] = (now.value, wanted)
-        elif wanted is None and now.static is None:
+            if cluster_wide and expected is not None and not same(now.kind, now.value, expected):
+                cluster[key] = (now.value, expected)
+        elif expected is None and now.static is None:
             ours = key in recorded or (
                 same(now.kind, now.entry, now.below) and same(now.kind, now.entry, now.default)
             )
             if now.entry is not None and ours:
                 deleted.append(key)
-        elif (value := now.default if wanted is None else wanted) is None:
+        elif (value := now.default if expected is None else expected) is None:
             refused[key] = "it was removed from the file, and Kafka has no default to set"
             deleted.extend([key] if now.entry is not None else [])
         elif now.entry is not None and same(now.kind, now.below, value):
@@ -135,29 +135,29 @@ def alter(
     `changes` is key -> value, None to delete it. `send` returns Kafka's reason, empty if it took
     them. A key may need another one first, so those left are tried again as long as one is taken.
     """
-    left = dict(changes)
-    reason = send(left) if left else ""
+    remaining = dict(changes)
+    reason = send(remaining) if remaining else ""
     if not reason:
         return {}
-    reasons = dict.fromkeys(left, reason)
-    while len(changes) > 1 and left:
-        reasons = {key: send({key: value}) for key, value in left.items()}
-        refused = {key: value for key, value in left.items() if reasons[key]}
-        if len(refused) in (0, len(left)):
+    reasons = dict.fromkeys(remaining, reason)
+    while len(changes) > 1 and remaining:
+        reasons = {key: send({key: value}) for key, value in remaining.items()}
+        refused = {key: value for key, value in remaining.items() if reasons[key]}
+        if len(refused) in (0, len(remaining)):
             break
-        left = refused
+        remaining = refused
     return {key: reason for key, reason in reasons.items() if reason}
 
 
-def steps(made: Plan, found: Mapping[str, Setting], refused: Mapping[str, str]) -> dict[str, str]:
+def steps(made: Plan, current: Mapping[str, Setting], refused: Mapping[str, str]) -> dict[str, str]:
     """Return key -> an intermediate value, for refused numbers that Kafka changes only in steps.
 
     A thread pool can at most double or halve at a time (KIP-226), as Kafka's reason says.
     """
     by_degrees = {
-        key: found[key]
+        key: current[key]
         for key, reason in refused.items()
-        if key in found and found[key].kind.lower() == "int" and _BY_DEGREES.search(reason)
+        if key in current and current[key].kind.lower() == "int" and _BY_DEGREES.search(reason)
     }
     on_the_way = {
         key: _step(now.value, made.set[key][1] if key in made.set else now.below)
@@ -166,25 +166,26 @@ def steps(made: Plan, found: Mapping[str, Setting], refused: Mapping[str, str]) 
     return {key: str(number) for key, number in on_the_way.items() if number}
 
 
-def shown(altered: Mapping[str, str | None], found: Mapping[str, Setting]) -> bool:
+def shown(altered: Mapping[str, str | None], current: Mapping[str, Setting]) -> bool:
     """Return whether a broker has these values: key -> value, None if its entry was deleted."""
     return all(
         now.entry is None if value is None else same(now.kind, now.value, value)
         for key, value in altered.items()
-        if (now := found.get(key)) is not None
+        if (now := current.get(key)) is not None
     )
 
 
-def diff(node_id: int, made: Plan, found: Mapping[str, Setting]) -> dict[str, str]:
+def diff(node_id: int, made: Plan, current: Mapping[str, Setting]) -> dict[str, str]:
     """Return a plan as Ansible shows it, a line for each key before and after."""
     changes = [
         (f"{key} is not set" if old is None else f"{key}={old}", f"{key}={new}")
         for key, (old, new) in sorted({**made.set, **made.cluster}.items())
     ]
     changes += [
-        (f"{key}={found[key].entry} (dynamic)", f"{key}={found[key].below}") for key in made.deleted
+        (f"{key}={current[key].entry} (dynamic)", f"{key}={current[key].below}")
+        for key in made.deleted
     ]
-    before, after = ("".join(f"{one[side]}\n" for one in changes) for side in (0, 1))
+    before, after = ("".join(f"{change[side]}\n" for change in changes) for side in (0, 1))
     return shown_diff(f"dynamic configuration of broker {node_id}", before, after)
 
 
@@ -199,4 +200,4 @@ def _step(current: str | None, target: str | None) -> int:
 
 
 def _parts(text: str) -> list[str]:
-    return [part.strip() for part in text.split(",")] if text else []
+    return [item.strip() for item in text.split(",")] if text else []

@@ -28,14 +28,14 @@ Step = tuple[str, int, int]
 
 @dataclass(frozen=True)
 class Plan:
-    """Which features to raise, in order: (feature, current level, new level); and what forbids it.
-
-    A problem forbids the whole plan; a warning describes a side effect of a step.
-    """
+    """Which features to raise, and what forbids it."""
 
     steps: tuple[Step, ...] = ()
+    """In order: (feature, current level, new level)."""
     problems: tuple[str, ...] = ()
+    """Each forbids the whole plan."""
     warnings: tuple[str, ...] = ()
+    """Each describes a side effect of a step."""
 
 
 def upgrade_problems(current: str, target: str, finalized: Levels, mode: str) -> list[str]:
@@ -77,14 +77,18 @@ def rollback_problems(target: str, finalized: Levels) -> list[str]:
     release = KAFKA.supported.get(target)
     if release is None:
         return [f"Kafka {target} is not in Millrace's table: nothing is known of its features"]
-    known = release.ceilings
+    ceilings = release.ceilings
     return [
         f"{_level(feature, level)} is finalized, but Kafka {target} "
-        + (f"knows up to {_number(feature, known[feature])}" if feature in known else "has none")
+        + (
+            f"knows up to {_number(feature, ceilings[feature])}"
+            if feature in ceilings
+            else "has none"
+        )
         + ": a rollback is not possible after finalizing; keep the version, or restore data from "
         "before that"
         for feature, level in sorted(finalized.items())
-        if feature != _KRAFT and level > known.get(feature, 0)
+        if feature != _KRAFT and level > ceilings.get(feature, 0)
     ]
 
 
@@ -105,11 +109,11 @@ def plan(
         return Plan(problems=tuple(upgrade_problems("", target, finalized, "kraft")))
     if METADATA not in finalized:
         return Plan(problems=("no metadata.version is finalized: the cluster runs on ZooKeeper",))
-    wanted = KAFKA.supported[target].features
+    target_levels = KAFKA.supported[target].features
     steps = tuple(
-        (feature, finalized.get(feature, 0), wanted[feature])
-        for feature in sorted(wanted, key=lambda one: (one != METADATA, one))
-        if wanted[feature] > finalized.get(feature, 0)
+        (feature, finalized.get(feature, 0), target_levels[feature])
+        for feature in sorted(target_levels, key=lambda name: (name != METADATA, name))
+        if target_levels[feature] > finalized.get(feature, 0)
     )
     problems = [
         f"broker {node} supports {', '.join(missing)}: run Kafka {target} on it or, if it is gone, "
@@ -144,22 +148,22 @@ def lines(target: str, made: Plan) -> list[str]:
     ]
     if not made.steps and not made.problems:
         shown = [f"All features of Kafka {target} are finalized."]
-    return [*shown, *(f"Note: {one}" for one in made.warnings), *made.problems]
+    return [*shown, *(f"Note: {warning}" for warning in made.warnings), *made.problems]
 
 
 def _different(min_isr: Mapping[int, str]) -> list[str]:
     if len(set(min_isr.values())) < 2:
         return []
-    parts = ", ".join(f"{value} on broker {node}" for node, value in sorted(min_isr.items()))
+    listed = ", ".join(f"{value} on broker {node}" for node, value in sorted(min_isr.items()))
     return [
-        f"{MIN_ISR} differs ({parts}): {ELR} makes it one value for the whole cluster; set "
+        f"{MIN_ISR} differs ({listed}): {ELR} makes it one value for the whole cluster; set "
         "one in kafka_config and restart the brokers first"
     ]
 
 
-def _one_for_all(min_isr: Mapping[int, str], own: Mapping[int, str]) -> list[str]:
+def _one_for_all(min_isr: Mapping[int, str], own_min_isr: Mapping[int, str]) -> list[str]:
     value = next(iter(min_isr.values()), "")
-    removed = ", ".join(f"{value} on broker {node}" for node, value in sorted(own.items()))
+    removed = ", ".join(f"{value} on broker {node}" for node, value in sorted(own_min_isr.items()))
     return [
         f"with {ELR} {MIN_ISR}{f' ({value})' if value else ''} is kept for the whole "
         "cluster and overrides the brokers' files"
@@ -173,7 +177,7 @@ def _level(feature: str, level: int) -> str:
 
 def _number(feature: str, level: int) -> str:
     """Return a level, of metadata.version with the name of the release that is meant by it."""
-    names = {one.features[METADATA]: one.metadata for one in KAFKA.supported.values()}
+    names = {release.features[METADATA]: release.metadata for release in KAFKA.supported.values()}
     return f"{level} ({names[level]})" if feature == METADATA and level in names else str(level)
 
 

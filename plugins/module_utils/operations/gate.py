@@ -45,16 +45,15 @@ class Expected:
 
 @dataclass(frozen=True)
 class Policy:
-    """What an operator lets a run do.
-
-    `strict` asks for every replica in sync before a stop, so that one more failure during a
-    restart does no harm. `allow_outage` are topics ("*": all) whose partitions may be unavailable
-    or refuse acks=all while a node restarts, because they have no replica to spare; a partition
-    that could be available stays protected.
-    """
+    """What an operator lets a run do."""
 
     strict: bool = True
+    """Ask for every replica in sync before a stop, so that one more failure during a restart does
+    no harm."""
     allow_outage: frozenset[str] = frozenset()
+    """Topics ("*": all) whose partitions may be unavailable or refuse acks=all while a node
+    restarts, because they have no replica to spare; a partition that could be available stays
+    protected."""
     allow_unsafe_quorum: bool = False
 
     def allows(self, topic: str) -> bool:
@@ -68,21 +67,21 @@ NON_RETRIABLE = frozenset({"single-replica", "no-spare-replica", "unsafe-quorum"
 
 @dataclass(frozen=True)
 class Blocker:
-    """A reason not to touch nodes: a slug, and a sentence with what, why and what to do.
-
-    `partitions` are the names of all it is about (of topics, where it is about these), sorted.
-    """
+    """A reason not to touch nodes."""
 
     predicate: str
+    """A slug."""
     what: str
+    """A sentence with what, why and what to do."""
     partitions: tuple[str, ...] = ()
+    """The names of all it is about (of topics, where it is about these), sorted."""
 
     def __str__(self) -> str:
         """Return it as one line with a few of the partitions."""
         if not self.partitions:
             return self.what
-        more = len(self.partitions) - SHOWN
-        few = ", ".join(self.partitions[:SHOWN]) + (f" and {more} more" if more > 0 else "")
+        hidden = len(self.partitions) - SHOWN
+        few = ", ".join(self.partitions[:SHOWN]) + (f" and {hidden} more" if hidden > 0 else "")
         return f"{self.what} ({few})"
 
     def as_data(self) -> dict[str, Any]:
@@ -92,16 +91,14 @@ class Blocker:
 
 @dataclass(frozen=True)
 class Node:
-    """A node that is to be restarted; a combined one has both roles.
-
-    `ready` tells whether it serves: the process of an unready one may be stopped, or run.
-    """
+    """A node that is to be restarted; a combined one has both roles."""
 
     id: int
     broker: bool
     controller: bool
     rack: str = ""
     ready: bool = True
+    """Whether it serves: the process of an unready one may be stopped, or run."""
 
 
 def cluster_blockers(
@@ -161,8 +158,8 @@ def must_wait_for_others(node: int, remaining: Collection[int], snapshot: Snapsh
     Leadership may have moved since the order was made. An unready node waits for no other.
     """
     peers = snapshot.quorum.voters if snapshot.quorum else snapshot.brokers
-    others = {peer.id for peer in peers} - {node}
-    return node == snapshot.controller_id and not others.isdisjoint(remaining)
+    peer_ids = {peer.id for peer in peers} - {node}
+    return node == snapshot.controller_id and not peer_ids.isdisjoint(remaining)
 
 
 def _identity_blockers(snapshot: Snapshot, expected: Expected) -> list[Blocker]:
@@ -215,10 +212,10 @@ def lacks_majority(quorum: Quorum, node: int) -> str:
     if quorum.high_watermark <= 0:
         return "the controllers have committed nothing yet"
     voters = {voter.id for voter in quorum.voters}
-    left, majority = caught_up(quorum) - {node}, len(voters) // 2 + 1
-    if len(left) >= majority:
+    remaining, majority = caught_up(quorum) - {node}, len(voters) // 2 + 1
+    if len(remaining) >= majority:
         return ""
-    return f"only {len(left)} of {len(voters)} voters are caught up without it, not {majority}"
+    return f"only {len(remaining)} of {len(voters)} voters are caught up without it, not {majority}"
 
 
 def _broker_blockers(
@@ -237,20 +234,24 @@ def _broker_blockers(
 def _partition_blockers(
     snapshot: Snapshot, policy: Policy, unready: frozenset[int]
 ) -> list[Blocker]:
-    affected = {one.name for one in snapshot.partitions if not unready.isdisjoint(one.replicas)}
-    rest = [one for one in snapshot.partitions if one.name not in affected]
+    affected = {
+        partition.name
+        for partition in snapshot.partitions
+        if not unready.isdisjoint(partition.replicas)
+    }
+    unaffected = [partition for partition in snapshot.partitions if partition.name not in affected]
     missing = {
-        one.name: set(one.replicas) - set(one.isr) - unready
-        for one in snapshot.partitions
+        partition.name: set(partition.replicas) - set(partition.isr) - unready
+        for partition in snapshot.partitions
         if policy.strict
     }
     unreadable = snapshot.unreadable_topics.items()
     return _about_names(
         snapshot,
-        ("unreadable", [f"{one}: error {code}" for one, code in unreadable]),
+        ("unreadable", [f"{topic}: error {code}" for topic, code in unreadable]),
         ("throttled", snapshot.throttled),
-        ("offline", [one.name for one in rest if one.offline]),
-        ("under-min-isr", [one.name for one in rest if one.under_min_isr]),
+        ("offline", [partition.name for partition in unaffected if partition.offline]),
+        ("under-min-isr", [partition.name for partition in unaffected if partition.under_min_isr]),
         ("under-replicated", [name for name, brokers in missing.items() if brokers]),
         ("reassigning", set(snapshot.reassigning) - affected),
         ids=_listed(set().union(*missing.values())),
@@ -259,13 +260,21 @@ def _partition_blockers(
 
 def _replica_count_blockers(snapshot: Snapshot, policy: Policy) -> list[Blocker]:
     """Name partitions with too few replicas to stay available, in whatever order nodes restart."""
-    asked = [
-        one for one in snapshot.partitions if not _has_spare(one) and not policy.allows(one.topic)
+    exposed = [
+        partition
+        for partition in snapshot.partitions
+        if not _has_spare(partition) and not policy.allows(partition.topic)
     ]
     return _about_names(
         snapshot,
-        ("single-replica", [one.name for one in asked if len(one.replicas) <= 1]),
-        ("no-spare-replica", [one.name for one in asked if len(one.replicas) > 1]),
+        (
+            "single-replica",
+            [partition.name for partition in exposed if len(partition.replicas) <= 1],
+        ),
+        (
+            "no-spare-replica",
+            [partition.name for partition in exposed if len(partition.replicas) > 1],
+        ),
     )
 
 
@@ -277,17 +286,17 @@ def _has_spare(partition: Partition) -> bool:
 def _replica_blockers(snapshot: Snapshot, node: Node) -> list[Blocker]:
     last: list[str] = []
     short: list[str] = []
-    for one in snapshot.partitions:
-        if node.id not in (one.replicas if node.ready else one.isr):
+    for partition in snapshot.partitions:
+        if node.id not in (partition.replicas if node.ready else partition.isr):
             continue
-        if not _has_spare(one) and set(one.isr).issuperset(one.replicas):
+        if not _has_spare(partition) and set(partition.isr).issuperset(partition.replicas):
             # It has too few replicas: that is allowed, or named for the whole cluster.
             continue
-        left = set(one.isr) - {node.id}
-        if not left:
-            last.append(one.name)
-        elif len(left) < min(one.min_isr, len(one.replicas)):
-            short.append(one.name)
+        remaining = set(partition.isr) - {node.id}
+        if not remaining:
+            last.append(partition.name)
+        elif len(remaining) < min(partition.min_isr, len(partition.replicas)):
+            short.append(partition.name)
     return _about_names(snapshot, ("last-in-sync", last), ("min-isr-without", short), node=node.id)
 
 
@@ -306,12 +315,14 @@ def _majority_blockers(
     if node in voters and len(voters) <= 2:
         unsafe = _blocker("unsafe-quorum", voters=len(voters), node=node)
         return [] if policy.allow_unsafe_quorum else [unsafe]
-    left = len(caught_up(quorum) - {node})
+    remaining = len(caught_up(quorum) - {node})
     majority = len(voters) // 2 + 1
-    if left >= majority:
+    if remaining >= majority:
         return []
     return [
-        _blocker("quorum-majority", node=node, left=left, voters=len(voters), majority=majority)
+        _blocker(
+            "quorum-majority", node=node, left=remaining, voters=len(voters), majority=majority
+        )
     ]
 
 
@@ -320,7 +331,7 @@ def _blocker(predicate: str, names: Collection[str] = (), /, **figures: object) 
 
 
 def _about_nodes(*cases: tuple[str, Collection[int]], **figures: object) -> list[Blocker]:
-    return [_blocker(one, (), ids=_listed(ids), **figures) for one, ids in cases if ids]
+    return [_blocker(predicate, (), ids=_listed(ids), **figures) for predicate, ids in cases if ids]
 
 
 def _about_names(

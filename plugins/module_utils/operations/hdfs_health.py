@@ -20,14 +20,12 @@ _DAMAGED = "see hdfs fsck / -list-corruptfileblocks on the NameNode's host"
 
 @dataclass(frozen=True)
 class State:
-    """What the NameNode says of the file system; `datanodes` is `host:port` -> seconds of silence.
-
-    `age` is how long ago the last checkpoint was, or the NameNode started.
-    """
+    """What the NameNode says of the file system."""
 
     cluster_id: str
     safe_mode: str
     datanodes: Mapping[str, int]
+    """`host:port` -> seconds of silence."""
     missing: int
     corrupt: int
     copies_missing: int
@@ -35,6 +33,7 @@ class State:
     failed_volumes: int
     free_percent: float
     age: float
+    """How long ago the last checkpoint was, or the NameNode started."""
 
 
 def state(beans: Mapping[str, Mapping[str, Any]], now: float) -> State:
@@ -50,7 +49,7 @@ def state(beans: Mapping[str, Mapping[str, Any]], now: float) -> State:
     return State(
         str(info["ClusterId"]),
         str(info["Safemode"]),
-        {str(name): int(one["lastContact"]) for name, one in live.items()},
+        {str(name): int(datanode["lastContact"]) for name, datanode in live.items()},
         int(system["MissingBlocks"]),
         int(system["CorruptBlocks"]),
         int(system["LowRedundancyBlocks"]),
@@ -62,7 +61,7 @@ def state(beans: Mapping[str, Mapping[str, Any]], now: float) -> State:
 
 
 def problems(
-    found: State, datanodes: Collection[str], listening: Collection[str], longest: float
+    reported: State, datanodes: Collection[str], listening: Collection[str], longest: float
 ) -> list[str]:
     """Return everything that is wrong.
 
@@ -70,10 +69,10 @@ def problems(
     checkpoint must not be older than `longest` seconds.
     """
     wrong = []
-    if found.safe_mode:
-        wrong.append(f"nothing can be written, the NameNode is in safe mode: {found.safe_mode}")
+    if reported.safe_mode:
+        wrong.append(f"nothing can be written, the NameNode is in safe mode: {reported.safe_mode}")
     for name in datanodes:
-        silence = found.datanodes.get(name)
+        silence = reported.datanodes.get(name)
         if silence is None:
             reason = "is not registered"
         elif name not in listening:
@@ -85,23 +84,23 @@ def problems(
         wrong.append(f"DataNode {name} {reason}: see journalctl -u hdfs-datanode there")
     wrong += [
         f"DataNode {name} is registered, and is not in the group hdfs_datanodes"
-        for name in sorted({*found.datanodes} - {*datanodes})
+        for name in sorted({*reported.datanodes} - {*datanodes})
     ]
     counts = {
-        "have no copy left": found.missing,
-        "have a damaged copy": found.corrupt,
+        "have no copy left": reported.missing,
+        "have a damaged copy": reported.corrupt,
     }
-    wrong += [f"{n} blocks {what}: {_DAMAGED}" for what, n in counts.items() if n]
-    if found.copies_missing:
-        wrong.append(f"{found.copies_missing} blocks have fewer copies than they should have")
-    wrong += [f"the NameNode no longer writes to {path}" for path in found.failed_dirs]
-    if found.failed_volumes:
-        wrong.append(f"DataNodes have lost {found.failed_volumes} of their directories")
-    if datanodes and found.free_percent < _LEAST_FREE:
-        wrong.append(f"{found.free_percent:.0f} % of the capacity is free")
-    if found.age > longest:
+    wrong += [f"{count} blocks {problem}: {_DAMAGED}" for problem, count in counts.items() if count]
+    if reported.copies_missing:
+        wrong.append(f"{reported.copies_missing} blocks have fewer copies than they should have")
+    wrong += [f"the NameNode no longer writes to {path}" for path in reported.failed_dirs]
+    if reported.failed_volumes:
+        wrong.append(f"DataNodes have lost {reported.failed_volumes} of their directories")
+    if datanodes and reported.free_percent < _LEAST_FREE:
+        wrong.append(f"{reported.free_percent:.0f} % of the capacity is free")
+    if reported.age > longest:
         wrong.append(
-            f"the last checkpoint is {found.age / 60:.0f} minutes old: see journalctl -u "
+            f"the last checkpoint is {reported.age / 60:.0f} minutes old: see journalctl -u "
             "hdfs-secondarynamenode on the NameNode's host"
         )
     return wrong

@@ -28,10 +28,10 @@ def problems(
 
     `failed` is broker -> directories that it has taken out of use.
     """
-    found = cluster_blockers(snapshot, expected, Policy())
+    blockers = cluster_blockers(snapshot, expected, Policy())
     return [
         *directory_problems(snapshot, failed or {}),
-        *(str(one) for one in found if one.predicate in _UNHEALTHY),
+        *(str(blocker) for blocker in blockers if blocker.predicate in _UNHEALTHY),
         *_lag_problems(snapshot, expected),
     ]
 
@@ -43,7 +43,7 @@ def directory_problems(snapshot: Snapshot, failed: Mapping[int, Sequence[str]]) 
 
 
 def _failed_directory(snapshot: Snapshot, broker: int, paths: Sequence[str]) -> str:
-    missing = sum(broker in one.offline_replicas for one in snapshot.partitions)
+    missing = sum(broker in partition.offline_replicas for partition in snapshot.partitions)
     named = f"log directory {', '.join(paths)}" if paths else "a log directory"
     return (
         f"broker {broker} has taken {named} out of use after an error, so its {missing} replicas "
@@ -57,7 +57,7 @@ def facts(snapshot: Snapshot) -> dict[str, Any]:
     quorum = snapshot.quorum
 
     def names(kind: str) -> list[str]:
-        return [one.name for one in snapshot.partitions if getattr(one, kind)]
+        return [partition.name for partition in snapshot.partitions if getattr(partition, kind)]
 
     return {
         "cluster_id": snapshot.cluster_id,
@@ -78,9 +78,13 @@ def _lag_problems(snapshot: Snapshot, expected: Expected) -> list[str]:
     quorum = snapshot.quorum
     if quorum is None or quorum.leader_id < 0:
         return []
-    replicas = [("controller", one) for one in quorum.voters]
-    replicas += [("broker", one) for one in quorum.observers if one.id in expected.brokers]
-    return [f"{what} {one.id} {text}" for what, one in replicas if (text := _behind(one))]
+    replicas = [("controller", replica) for replica in quorum.voters]
+    replicas += [
+        ("broker", replica) for replica in quorum.observers if replica.id in expected.brokers
+    ]
+    return [
+        f"{role} {replica.id} {text}" for role, replica in replicas if (text := _behind(replica))
+    ]
 
 
 def _behind(replica: Replica) -> str | None:
