@@ -107,7 +107,7 @@ def pinned(root: Path) -> Iterator[Part]:
     """Yield all that a clone pins."""
     for path in sorted(root.glob("artifacts/*/*/pom.xml")):
         yield from of_pom(path, str(path.relative_to(root)))
-    patterns = ("requirements*.txt", "artifacts/*/*/req*.txt", "spark/*/req*.txt")
+    patterns = ("requirements/*.txt", "artifacts/*/*/req*.txt", "spark/*/req*.txt")
     for path in sorted(path for pattern in patterns for path in root.glob(pattern)):
         yield from of_requirements(path, str(path.relative_to(root)))
 

@@ -40,7 +40,7 @@ def refuse_control_node(core: str, python: tuple[int, ...], supported: str) -> N
     message = (
         f"This control node runs ansible-core {core} on Python {running}, but Millrace needs "
         f"ansible-core {supported} on Python {oldest} to {newest}, as in an environment made with "
-        "requirements.txt; no host was touched"
+        "requirements/control-node.txt; no host was touched"
     )
     raise AnsibleError(message)
 

@@ -56,7 +56,9 @@ def test_a_batch_holds_what_comes_while_it_lingers(
 @pytest.mark.parametrize("codec", LIBRARIES)
 def test_a_codec_is_used_and_undone(client: Client, disks: Disks, codec: str) -> None:
     if codec != "none" and not getattr(codecs, f"has_{codec}")():
-        pytest.skip(f"no library for {codec} here: add {LIBRARIES[codec]} to requirements.in")
+        pytest.skip(
+            f"no library for {codec} here: add {LIBRARIES[codec]} to requirements/control-node.in"
+        )
     topic = client.topic()
     compression = None if codec == "none" else codec
     producer = client.producer(compression_type=compression, linger_ms=100)

@@ -112,7 +112,7 @@ def container(release: str, core: str, place: Path) -> ControlNode:
     node = ControlNode(place, environment / "bin", CONTAINER)
     node.run(["python3", "-m", "venv", str(environment)], place, {})
     pip = [str(node.tools / "pip"), "install", "--quiet", "--no-compile", "--require-hashes"]
-    node.run([*pip, f"--requirement={ROOT}/requirements.txt"], place, {})
+    node.run([*pip, f"--requirement={ROOT}/requirements/control-node.txt"], place, {})
     if core:
         node.run([*pip, "--no-deps", f"--requirement={ROOT}/{core}"], place, {})
     return node
@@ -127,7 +127,7 @@ class Case:
     control: str = ""
     """Release of the control node's container; empty for this machine."""
     core: str = ""
-    """File with the control node's ansible-core; empty for that of requirements.txt."""
+    """File with the control node's ansible-core; empty for that of requirements/control-node.txt."""
     full: bool = True
     """Whether it is part of --full alone."""
 
@@ -141,7 +141,7 @@ CASES = {
     "Debian 11 from this machine": Case({"lab_release": "bullseye"}),
     **{
         f"Debian 12 from Debian 13, {path.stem}": Case(DEBIAN_12, "trixie", path.name)
-        for path in sorted(ROOT.glob("requirements-core-*.txt"))
+        for path in sorted(ROOT.glob("requirements/core-*.txt"))
     },
 }
 

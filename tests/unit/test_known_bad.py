@@ -80,7 +80,7 @@ def test_the_versions_that_an_inventory_may_not_name_are_bad_here_too() -> None:
         ),
         ("artifacts/zookeeper/3.9.5/pom.xml", "1.1.10.12", "1.1.10.3", "CVE-2023-43642"),
         ("artifacts/kafka/4.3.1/requirements.txt", "==3.0.12", "==2.3.1", "CVE-2026-10142"),
-        ("requirements.txt", "jinja2==3.1.6", "Jinja2==3.1.5", "CVE-2025-27516"),
+        ("requirements/control-node.txt", "jinja2==3.1.6", "Jinja2==3.1.5", "CVE-2025-27516"),
     ],
 )
 def test_a_planted_bad_version_is_found(

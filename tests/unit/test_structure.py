@@ -287,9 +287,9 @@ def test_no_file_names_an_index_or_this_machine() -> None:
     }
 
 
-@pytest.mark.parametrize("name", sorted(path.name for path in ROOT.glob("requirements*.txt")))
+@pytest.mark.parametrize("name", sorted(path.name for path in ROOT.glob("requirements/*.txt")))
 def test_requirements_come_from_the_clients_own_index(name: str) -> None:
-    text = (ROOT / name).read_text()
+    text = (ROOT / "requirements" / name).read_text()
     assert "--hash=sha256:" in text
     assert not foreign_options(text)
 
@@ -322,7 +322,7 @@ def left_out(paths: Iterable[str], patterns: Iterable[str]) -> list[str]:
 
 def test_the_built_collection_has_what_its_playbooks_run() -> None:
     folders = (
-        *("artifacts", "console", "ledger", "monitoring", "plugins", "spark", "templates"),
+        *("apps", "artifacts", "plugins", "requirements/control", "spark", "templates"),
         *("tests/cluster", "tests/support"),
     )
     needed = [relative(path) for path in tracked() if relative(path).startswith(folders)]
@@ -616,9 +616,9 @@ def imported(path: Path) -> set[str]:
 
 
 def test_smoke_needs_nothing_that_tests_alone_install() -> None:
-    """A user runs tests/cluster with requirements.txt."""
+    """A user runs tests/cluster with requirements/control-node.txt."""
     known = importlib.metadata.packages_distributions()
-    text = (ROOT / "requirements.txt").read_text()
+    text = (ROOT / "requirements/control-node.txt").read_text()
     installed = {one.lower() for one in re.findall(r"(?m)^([\w.-]+)==", text)}
     folders = ("tests/cluster", "tests/support/services", "tests/support/lab")
     paths = [ROOT / "conftest.py", *(x for one in folders for x in (ROOT / one).glob("*.py"))]

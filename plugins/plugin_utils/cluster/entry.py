@@ -75,8 +75,8 @@ class Entry:
     """Variable with a list of entries that may have a password -> the key that names an entry."""
     units: str = ""
     """Its systemd units as a regular expression, empty for one with the name of the product."""
-    kafka_users: tuple[str, ...] = ()
-    """The names of the users of Kafka that it is, whatever the inventory says."""
+    reserved_kafka_users: tuple[str, ...] = ()
+    """The names of the users of Kafka that it is; their grants are in `kafka_users` of its model."""
     health: tuple[HealthCheck, ...] = ()
     """What a report asks it."""
     rules: tuple[str, ...] = ("rules",)

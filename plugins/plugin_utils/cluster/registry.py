@@ -40,7 +40,7 @@ PARENTS = tuple(entry.parent for entry in ENTRIES.values() if entry.parent)
 """Parent groups in the example inventories."""
 JAVA_PRODUCTS = tuple(entry.product for entry in ENTRIES.values() if entry.runs_on_java)
 """The products whose services run on a JVM."""
-KAFKA_USERS = frozenset(name for entry in ENTRIES.values() for name in entry.kafka_users)
+KAFKA_USERS = frozenset(name for entry in ENTRIES.values() for name in entry.reserved_kafka_users)
 """The users of Kafka that services and Millrace's own programs have for themselves."""
 HEALTH_CHECKS: tuple[HealthCheck, ...] = tuple(
     check for entry in ENTRIES.values() for check in entry.health

@@ -47,7 +47,14 @@ def test_what_is_supported_is_accepted(core: str, python: tuple[int, ...]) -> No
 def test_what_is_not_supported_is_refused(core: str, python: tuple[int, ...]) -> None:
     with pytest.raises(AnsibleError) as refused:
         refuse_control_node(core, python, SUPPORTED)
-    for text in (core, ".".join(map(str, python)), SUPPORTED, "3.11", "3.14", "requirements.txt"):
+    for text in (
+        core,
+        ".".join(map(str, python)),
+        SUPPORTED,
+        "3.11",
+        "3.14",
+        "requirements/control-node.txt",
+    ):
         assert text in str(refused.value)
 
 

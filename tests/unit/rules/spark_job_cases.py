@@ -9,7 +9,7 @@ from tests.support.lab.topology import ROOT
 from tests.unit.rules.draft import NODES, Case, Change, Draft, Legal
 
 SOURCE = str(ROOT / "spark/flights")
-PINNED = str(ROOT / "requirements.txt")
+PINNED = str(ROOT / "requirements/control-node.txt")
 ARGUMENTS = [
     "--client-config=/etc/spark/job-clicks-kafka.properties",
     *(f"--{name}=/srv/spark/clicks/{name}" for name in ("checkpoint", "output", "progress")),
@@ -116,7 +116,11 @@ REFUSED: list[Case] = [
             ("a relative path", "requirements.txt", ("inventory_dir", ".requirements")),
             ("no file", "/none/requirements.txt", ("/none/requirements.txt",)),
             ("no text", sys.executable, ("UTF-8",)),
-            ("without hashes", str(ROOT / "requirements.in"), ("ansible", "--generate-hashes")),
+            (
+                "without hashes",
+                str(ROOT / "requirements/control-node.in"),
+                ("ansible", "--generate-hashes"),
+            ),
         )
     ),
     (

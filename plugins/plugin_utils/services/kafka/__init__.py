@@ -33,7 +33,7 @@ ENTRY = Entry(
         "kafka_start_timeout": 1,
         "kafka_stop_timeout": 1,
     },
-    kafka_users=("admin", "ledger", "flights-producer", "flights-stream"),
+    reserved_kafka_users=("admin", "ledger", "flights-producer", "flights-stream"),
     health=(HealthCheck("kafka", "kafka_contents", ("kafka_brokers",), "error", may_fail=False),),
     rules=(
         "rules.storage",

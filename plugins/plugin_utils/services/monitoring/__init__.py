@@ -17,5 +17,5 @@ ENTRY = Entry(
         "monitoring_routes": GROUP,
         "monitoring_rule_groups": GROUP,
     },
-    kafka_users=(KAFKA_USER,),
+    reserved_kafka_users=(KAFKA_USER,),
 )
