@@ -161,7 +161,7 @@ class Inspection:
     @property
     def facts(self) -> Facts:
         """What of it the model follows from."""
-        disks = {one.path: one.size >> 20 for one in self.directories}
+        disks = {directory.path: directory.size >> 20 for directory in self.directories}
         container = bool(self.container)
         python = ".".join(map(str, self.system_python[:2]))
         return Facts(
@@ -182,12 +182,16 @@ class Inspection:
     @classmethod
     def of(cls, data: Mapping[str, Any], clock_offset: float = 0.0) -> Inspection:
         """Return a module's answer as an inspection; the control node measured the offset."""
-        parts = {
+        fields = {
             "clock_offset": clock_offset,
-            "directories": tuple(Directory(**_tuples(one)) for one in data["directories"]),
-            "certificates": tuple(Certificate(**_tuples(one)) for one in data["certificates"]),
+            "directories": tuple(
+                Directory(**_tuples(directory)) for directory in data["directories"]
+            ),
+            "certificates": tuple(
+                Certificate(**_tuples(certificate)) for certificate in data["certificates"]
+            ),
         }
-        return cls(**{**_tuples(data), **parts})
+        return cls(**{**_tuples(data), **fields})
 
 
 @dataclass(frozen=True)
@@ -239,16 +243,18 @@ class InspectedHost:
 
     def directory(self, path: str) -> Directory | None:
         """Return a data directory as it was found."""
-        return next((one for one in self.found.directories if one.path == path), None)
+        return next(
+            (directory for directory in self.found.directories if directory.path == path), None
+        )
 
     def data(self) -> Iterator[tuple[DataDirectory, Directory]]:
         """Yield every data directory as it is wanted and as it was found, each path once."""
         seen: set[str] = set()
-        for wanted in self.cluster.directories(self.name):
-            found = self.directory(wanted.path)
-            if found is not None and wanted.path not in seen:
-                seen.add(wanted.path)
-                yield wanted, found
+        for configured in self.cluster.directories(self.name):
+            inspected = self.directory(configured.path)
+            if inspected is not None and configured.path not in seen:
+                seen.add(configured.path)
+                yield configured, inspected
 
     def on_present_disks(self) -> Iterator[tuple[DataDirectory, Directory]]:
         """Yield the data directories whose disk is there: not those that are yet to be mounted."""
@@ -257,9 +263,9 @@ class InspectedHost:
             for mount in self.host.mounts
             if mount["src"] and mount["path"] not in self.found.mount_points
         ]
-        for wanted, found in self.data():
-            if not any(is_below(found.path, path) for path in pending):
-                yield wanted, found
+        for configured, inspected in self.data():
+            if not any(is_below(inspected.path, path) for path in pending):
+                yield configured, inspected
 
 
 def is_below(path: str, parent: str) -> bool:
@@ -269,4 +275,4 @@ def is_below(path: str, parent: str) -> bool:
 
 def _tuples(data: Mapping[str, Any]) -> dict[str, Any]:
     """Return the data with its lists as tuples."""
-    return {key: tuple(one) if isinstance(one, list) else one for key, one in data.items()}
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in data.items()}
