@@ -81,14 +81,14 @@ def now_valid(found: Secrets, given: Authority | None, cluster_id: str) -> Autho
     if given:
         _refuse_another(found, given)
         # A line end that a lookup has removed is no reason to restart nodes.
-        same = found.authority.strip() == given.certificate.strip()
-        trusted = found.authority if same else given.certificate
+        unchanged = found.authority.strip() == given.certificate.strip()
+        trusted = found.authority if unchanged else given.certificate
         return Authorities(trusted, given, outside=not given.key)
     if found.authority:
         key = _read(Path(found.directory) / key_file(CERTIFICATE))
         return Authorities(found.authority, Authority(found.authority, key))
-    others = (zookeeper_tls.is_identity, connect.is_rest)
-    if any(not any(is_one(name) for is_one in others) for name in found.certificates):
+    predicates = (zookeeper_tls.is_identity, connect.is_rest)
+    if any(not any(is_one(name) for is_one in predicates) for name in found.certificates):
         raise CertificateError(_missing(CERTIFICATE, AUTHORITY))
     made = new_authority(_name(CERTIFICATE, cluster_id))
     return Authorities(made.certificate, made, new={key_file(CERTIFICATE): made.key})
@@ -228,17 +228,25 @@ def enter(
 def _begin(
     found: Secrets, given: Authority | None, cluster_id: str, chosen: Collection[str]
 ) -> Files:
-    there = {name: text for name, text in ca_change.authorities(found).items() if text}
-    former = {name: text for name, text in there.items() if not chosen or name in chosen}
-    if absent := [name for name in chosen or (() if there else [CERTIFICATE]) if name not in there]:
+    present = {name: text for name, text in ca_change.authorities(found).items() if text}
+    former = {name: text for name, text in present.items() if not chosen or name in chosen}
+    if absent := [
+        name for name in chosen or (() if present else [CERTIFICATE]) if name not in present
+    ]:
         message = f"the cluster has no CA yet ({', '.join(absent)} is missing): run site.yml "
         message += "first"
         raise CertificateError(message)
     if CERTIFICATE in former:
-        _refuse_given(found, given, others=len(there) > 1)
+        _refuse_given(found, given, others=len(present) > 1)
     following = {name: _following(name, given, cluster_id) for name in former}
-    keys = {next_key_file(name): one.key for name, one in following.items() if one is not given}
-    record = ca_change.begin(former, {name: one.certificate for name, one in following.items()})
+    keys = {
+        next_key_file(name): authority.key
+        for name, authority in following.items()
+        if authority is not given
+    }
+    record = ca_change.begin(
+        former, {name: authority.certificate for name, authority in following.items()}
+    )
     return {**keys, transition.AUTHORITY: record.text()}
 
 
@@ -327,7 +335,7 @@ def _with_key(found: Secrets, given: Authority | None, certificate: str, name: s
     directory = Path(found.directory)
     keys = [given.key] if given else []
     keys += [_read(directory / file) for file in (next_key_file(name), key_file(name))]
-    return Authority(certificate, next((one for one in keys if has_key(certificate, one)), ""))
+    return Authority(certificate, next((key for key in keys if has_key(certificate, key)), ""))
 
 
 def _refuse_another(found: Secrets, given: Authority) -> None:
@@ -348,8 +356,10 @@ def _refuse_another(found: Secrets, given: Authority) -> None:
 
 
 def _refuse_third(change: Transition, given: Authority | None) -> None:
-    known = [str(change.data[part][CERTIFICATE]) for part in (FORMER, NEXT)]
-    if given and not any(same_authority(given.certificate, one) for one in known):
+    certificates = [str(change.data[section][CERTIFICATE]) for section in (FORMER, NEXT)]
+    if given and not any(
+        same_authority(given.certificate, certificate) for certificate in certificates
+    ):
         message = (
             "kafka_ca_certificate is neither the former nor the new CA of the change that is under "
             f"way; set it to one of them until {PLAYBOOK} has completed the change"

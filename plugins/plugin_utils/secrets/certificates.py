@@ -57,14 +57,14 @@ class Authority:
 
         """
         try:
-            found = serialization.load_pem_private_key(self.key.encode(), password=None)
+            key = serialization.load_pem_private_key(self.key.encode(), password=None)
         except (ValueError, TypeError, UnsupportedAlgorithm) as error:
             message = "the key of the authority cannot be read; it must be PEM and not encrypted"
             raise CertificateError(message) from error
-        if _public(found.public_key()) != _public(self.issuer.public_key()):
+        if _public(key.public_key()) != _public(self.issuer.public_key()):
             message = "the key of the authority is not the key of its certificate"
             raise CertificateError(message)
-        return found  # type: ignore[return-value]  # a key that cannot sign fails when it signs
+        return key  # type: ignore[return-value]  # a key that cannot sign fails when it signs
 
 
 def authority_problem(given: Authority, now: datetime.datetime) -> str:
@@ -84,8 +84,8 @@ def authority_problem(given: Authority, now: datetime.datetime) -> str:
     public = issuer.public_key()
     if isinstance(public, rsa.RSAPublicKey) and public.key_size < _LEAST_RSA_BITS:
         return f"its key has {public.key_size} bits, and Java refuses fewer than {_LEAST_RSA_BITS}"
-    first, *others = _parse(given.certificate)
-    if _is_below_its_limit(_chain([first], others)):
+    first, *signers = _parse(given.certificate)
+    if _is_below_its_limit(_chain([first], signers)):
         return "a CA that signed its certificate allows no CA below it (pathlen)"
     try:
         constraints = issuer.extensions.get_extension_for_class(x509.BasicConstraints).value
@@ -145,8 +145,8 @@ def _extensions(wanted: Certificate) -> list[tuple[x509.ExtensionType, bool]]:
 
 def _general(names: Iterable[str]) -> list[x509.GeneralName]:
     return [
-        x509.IPAddress(ipaddress.ip_address(one)) if is_address(one) else x509.DNSName(one)
-        for one in names
+        x509.IPAddress(ipaddress.ip_address(name)) if is_address(name) else x509.DNSName(name)
+        for name in names
     ]
 
 
@@ -177,14 +177,14 @@ def request(wanted: Certificate) -> tuple[str, str]:
 def requests_it(key: str, made: str, wanted: Certificate) -> bool:
     """Return whether a key and its request are for a certificate as it is wanted now."""
     try:
-        found = x509.load_pem_x509_csr(made.encode())
+        signing_request = x509.load_pem_x509_csr(made.encode())
         private = serialization.load_pem_private_key(key.encode(), password=None)
     except (ValueError, TypeError, UnsupportedAlgorithm):
         return False
-    same_key = _public(private.public_key()) == _public(found.public_key())
-    same_names = _names(found) == {*_general(wanted.names)} and found.subject == _name(
-        wanted.common_name
-    )
+    same_key = _public(private.public_key()) == _public(signing_request.public_key())
+    same_names = _names(signing_request) == {
+        *_general(wanted.names)
+    } and signing_request.subject == _name(wanted.common_name)
     return same_key and same_names
 
 
@@ -233,15 +233,17 @@ def signed_problem(
     the names of those who may log in, which no certificate of a server may have.
     """
     try:
-        found, anchors = _parse(pem), _parse(authority)
+        certificates, anchors = _parse(pem), _parse(authority)
     except CertificateError:
         return "it is not a certificate in PEM"
-    chain = _chain(found, anchors)
-    leaf = found[0]
-    known = [_text(one) for one in _names(leaf)]
-    names = sorted(one for one in wanted.names if one != LOCAL and not is_for(known, one))
+    chain = _chain(certificates, anchors)
+    leaf = certificates[0]
+    alternatives = [_text(name) for name in _names(leaf)]
+    names = sorted(
+        name for name in wanted.names if name != LOCAL and not is_for(alternatives, name)
+    )
     principal = leaf.subject.rfc4514_string()
-    missing = [one for one in _purposes(wanted) if one not in _purposes_of(leaf)]
+    missing = [purpose for purpose in _purposes(wanted) if purpose not in _purposes_of(leaf)]
     problems = {
         "it is for another key": not has_key(pem, key),
         "kafka_ca_certificate has not signed it, nor a certificate that follows it": not chain,
@@ -254,14 +256,14 @@ def signed_problem(
         ),
         f"it is for {principal}, with which its owner would be a node or a user": (
             not wanted.client
-            and any(_is_for(principal, one) for one in users if one != wanted.common_name)
+            and any(_is_for(principal, user) for user in users if user != wanted.common_name)
         ),
-        f"it lacks the extended key usage {', '.join(_purpose_name(one) for one in missing)}": (
+        f"it lacks the extended key usage {', '.join(_purpose_name(usage) for usage in missing)}": (
             bool(missing)
         ),
-        "it is not valid yet": any(one.not_valid_before_utc > now for one in chain),
+        "it is not valid yet": any(certificate.not_valid_before_utc > now for certificate in chain),
         f"it, or one that signed it, ends within {LAST_DAYS} days": any(
-            days_left(one, now) < LAST_DAYS for one in chain
+            days_left(certificate, now) < LAST_DAYS for certificate in chain
         ),
     }
     return next((problem for problem, is_one in problems.items() if is_one), "")
@@ -286,10 +288,17 @@ def _chain(
     found: Sequence[x509.Certificate], anchors: Sequence[x509.Certificate]
 ) -> list[x509.Certificate]:
     """Return a certificate and those that signed it in order, none without one that is trusted."""
-    chain, known = [found[0]], [*anchors, *found[1:]]
-    while issuer := next((x for x in known if x not in chain and _signed(chain[-1], x)), None):
+    chain, candidates = [found[0]], [*anchors, *found[1:]]
+    while issuer := next(
+        (
+            candidate
+            for candidate in candidates
+            if candidate not in chain and _signed(chain[-1], candidate)
+        ),
+        None,
+    ):
         chain.append(issuer)
-    return chain if any(one in anchors for one in chain[1:]) else []
+    return chain if any(certificate in anchors for certificate in chain[1:]) else []
 
 
 def _signed(certificate: x509.Certificate, issuer: x509.Certificate) -> bool:
@@ -302,9 +311,11 @@ def _signed(certificate: x509.Certificate, issuer: x509.Certificate) -> bool:
 
 def _is_below_its_limit(authorities: Sequence[x509.Certificate]) -> bool:
     """Return whether one of some CAs, each signed by the next, has more below it than it allows."""
-    for number, one in enumerate(authorities):
+    for number, authority in enumerate(authorities):
         try:
-            limit = one.extensions.get_extension_for_class(x509.BasicConstraints).value.path_length
+            limit = authority.extensions.get_extension_for_class(
+                x509.BasicConstraints
+            ).value.path_length
         except x509.ExtensionNotFound:
             continue
         below = sum(lower.subject != lower.issuer for lower in authorities[:number])
@@ -325,10 +336,10 @@ def _is_for(principal: str, name: str) -> bool:
 def _purposes_of(certificate: x509.Certificate) -> list[x509.ObjectIdentifier]:
     """Return the extended key usage; a certificate without one is for everything."""
     try:
-        found = certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
+        usage = certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
     except x509.ExtensionNotFound:
         return [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]
-    return list(found)
+    return list(usage)
 
 
 def _purpose_name(purpose: x509.ObjectIdentifier) -> str:
@@ -346,18 +357,18 @@ def renewal_reason(pem: str, wanted: Certificate, authority: str, now: datetime.
     `authority` is the PEM of the one that must have signed it.
     """
     try:
-        found, (issuer, *_) = _parse(pem)[0], _parse(authority)
+        leaf, (issuer, *_) = _parse(pem)[0], _parse(authority)
         key = serialization.load_pem_private_key(pem.encode(), password=None)
-        found.verify_directly_issued_by(issuer)
+        leaf.verify_directly_issued_by(issuer)
     except (ValueError, TypeError, CertificateError, UnsupportedAlgorithm):
         return "it cannot be read, or another authority has signed it"
     except InvalidSignature:
         return "another authority has signed it"
-    if _public(key.public_key()) != _public(found.public_key()):
+    if _public(key.public_key()) != _public(leaf.public_key()):
         return "its key is another certificate's"
-    if days_left(found, now) < RENEWED_DAYS:
+    if days_left(leaf, now) < RENEWED_DAYS:
         return "it expires soon"
-    if found.subject != _name(wanted.common_name) or _names(found) != {*_general(wanted.names)}:
+    if leaf.subject != _name(wanted.common_name) or _names(leaf) != {*_general(wanted.names)}:
         return "it is for other names"
     return ""
 
@@ -396,10 +407,10 @@ def _name(common_name: str) -> x509.Name:
 
 def _names(certificate: x509.Certificate | x509.CertificateSigningRequest) -> set[x509.GeneralName]:
     try:
-        found = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except x509.ExtensionNotFound:
         return set()
-    return {*found}
+    return {*names}
 
 
 def _text(name: x509.GeneralName) -> str:

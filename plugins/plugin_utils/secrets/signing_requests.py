@@ -56,10 +56,10 @@ class OutsideAuthority:
             self.new[_file(REQUESTS, wanted, "key")] = key
             self.new[_file(REQUESTS, wanted, "csr")] = made
         if pem and not (refusal := self._refusal(pem, key, wanted)):
-            found = signed(pem, key, self.certificate)
-            self.new[_file(CERTIFICATES, wanted, "pem")] = found
+            issued = signed(pem, key, self.certificate)
+            self.new[_file(CERTIFICATES, wanted, "pem")] = issued
             self._remove(wanted)
-            return found
+            return issued
         if pem:
             self.refused[str(self.directory / _file(SIGNED, wanted, "pem"))] = refusal
         elif problem:
@@ -87,7 +87,7 @@ class OutsideAuthority:
                 + ("" if stored else ", which a run without --check writes")
                 + ":"
             )
-            lines += [_line(self.directory, one) for one in self.waiting]
+            lines += [_line(self.directory, certificate) for certificate in self.waiting]
             lines.append(
                 "Put each certificate, followed by those that signed it, into its file, and run "
                 "site.yml again."
@@ -115,8 +115,12 @@ class OutsideAuthority:
 
 def pending(directory: Path, wanted: Iterable[Certificate]) -> list[str]:
     """Return a line for each request that waits to be signed."""
-    waiting = [one for one in wanted if (directory / _file(REQUESTS, one, "csr")).is_file()]
-    return [_line(directory, one) for one in waiting]
+    waiting = [
+        certificate
+        for certificate in wanted
+        if (directory / _file(REQUESTS, certificate, "csr")).is_file()
+    ]
+    return [_line(directory, certificate) for certificate in waiting]
 
 
 def _line(directory: Path, wanted: Certificate) -> str:

@@ -122,7 +122,7 @@ def read(directory: Path) -> Secrets:
         }
 
     pems = below(CERTIFICATES)
-    found = Secrets(
+    present = Secrets(
         str(directory),
         files.get(CERTIFICATE, ""),
         {name.removesuffix(".pem"): text for name, text in pems.items()},
@@ -140,10 +140,10 @@ def read(directory: Path) -> Secrets:
     )
     try:
         for record in transition.RECORDS:
-            transition.read(found, record)
+            transition.read(present, record)
     except ValueError as error:
         raise AnsibleActionFail(str(error)) from error
-    return found
+    return present
 
 
 def _files(directory: Path) -> dict[str, str]:
@@ -177,34 +177,40 @@ def _store_of(directory: Path, files: Mapping[str, str]) -> Store | None:
 def given_authority(cluster: Cluster) -> Authority | None:
     """Return the site's own CA, None where the cluster has one of its own."""
     for node in cluster.kafka.values():
-        certificate, key = (node.settings[f"kafka_ca_{part}"] for part in ("certificate", "key"))
+        certificate, key = (
+            node.settings[f"kafka_ca_{suffix}"] for suffix in ("certificate", "key")
+        )
         return Authority(certificate, key) if certificate else None
     return None
 
 
 def authority_error(cluster: Cluster) -> str:
     """Return why the site's own CA cannot be used, empty if it can or there is none."""
-    given = given_authority(cluster)
-    return authority_problem(given, datetime.datetime.now(datetime.UTC)) if given else ""
+    authority = given_authority(cluster)
+    return authority_problem(authority, datetime.datetime.now(datetime.UTC)) if authority else ""
 
 
 def authority_days(cluster: Cluster) -> float | None:
     """Return how long the site's own CA is valid, None if it cannot be read or there is none."""
-    given = given_authority(cluster)
+    authority = given_authority(cluster)
     try:
-        return days_left(given.issuer, datetime.datetime.now(datetime.UTC)) if given else None
+        return (
+            days_left(authority.issuer, datetime.datetime.now(datetime.UTC)) if authority else None
+        )
     except CertificateError:
         return None
 
 
 def waiting_requests(cluster: Cluster) -> str:
     """Return which requests wait for the signature of an outside CA, empty if none does."""
-    given = given_authority(cluster)
-    if given is None or given.key:
+    authority = given_authority(cluster)
+    if authority is None or authority.key:
         return ""
-    wanted = [one for node in cluster.kafka.values() for one in node.certificates]
-    wanted += cluster.web_certificates
-    lines = signing_requests.pending(Path(cluster.inventory.secrets.directory), wanted)
+    certificates = [
+        certificate for node in cluster.kafka.values() for certificate in node.certificates
+    ]
+    certificates += cluster.web_certificates
+    lines = signing_requests.pending(Path(cluster.inventory.secrets.directory), certificates)
     first = (
         "Requests wait to be signed; until then Kafka's nodes and instances of the schema registry "
         "keep their present certificates:"
@@ -236,20 +242,20 @@ def complete(
         node.certificates or node.security.users_without_password for node in cluster.kafka.values()
     )
     texts = _new_texts(cluster, cluster.inventory.secrets.texts)
-    others = (
+    other_needs = (
         *(*cluster.identities, *cluster.rest_certificates),
         *(*cluster.web_certificates, *cluster.registry_passwords),
     )
-    if not any(of_kafka) and not texts and not others:
+    if not any(of_kafka) and not texts and not other_needs:
         return read(directory) if store else cluster.inventory.secrets
     try:
         with lock(directory, store=store):
             # In check mode nothing was stored of what the run has made so far.
-            found = read(directory) if store else cluster.inventory.secrets
+            held = read(directory) if store else cluster.inventory.secrets
             work = _Work(directory, store, step, renewed)
-            completed = _complete(cluster, found, given, work)
-            changed = work.new or work.removed or found.store is None
-            new = stamp(directory) if store else _following(found.store) if changed else found.store
+            completed = _complete(cluster, held, given, work)
+            changed = work.new or work.removed or held.store is None
+            new = stamp(directory) if store else _following(held.store) if changed else held.store
             return dataclasses.replace(completed, store=new)
     except (OSError, CertificateError) as error:
         message = f"the secrets in {directory} cannot be made: {error}"
@@ -285,40 +291,49 @@ def _complete(cluster: Cluster, found: Secrets, given: Authority | None, work: _
     certificates, trusted = dict(found.certificates), found.authority
     outside = None
     if nodes or cluster.web_certificates:
-        cluster_id = next((one.cluster_id for one in cluster.kafka.values()), "")
-        known = authorities.now_valid(found, given, cluster_id)
-        trusted = known.trusted
-        work.new |= known.new
+        cluster_id = next((node.cluster_id for node in cluster.kafka.values()), "")
+        kafka_authorities = authorities.now_valid(found, given, cluster_id)
+        trusted = kafka_authorities.trusted
+        work.new |= kafka_authorities.new
         if trusted != found.authority:
             work.new[CERTIFICATE] = trusted
-        if known.outside:
+        if kafka_authorities.outside:
             outside = OutsideAuthority(work.directory, trusted, _users(nodes))
-        every = [(node.name, one) for node in nodes for one in node.certificates]
-        every += [(one.name.partition("/")[0], one) for one in cluster.web_certificates]
-        for host, wanted in every:
-            renew, pem = host in work.renewed, certificates.get(wanted.name, "")
+        desired = [(node.name, certificate) for node in nodes for certificate in node.certificates]
+        desired += [
+            (certificate.name.partition("/")[0], certificate)
+            for certificate in cluster.web_certificates
+        ]
+        for host, certificate in desired:
+            renew, pem = host in work.renewed, certificates.get(certificate.name, "")
             if outside:
-                certificates[wanted.name] = outside.issue(wanted, pem, renew=renew)
+                certificates[certificate.name] = outside.issue(certificate, pem, renew=renew)
             else:
-                certificates[wanted.name] = _certificate(known, wanted, pem, work, renew=renew)
+                certificates[certificate.name] = _certificate(
+                    kafka_authorities, certificate, pem, work, renew=renew
+                )
     of_ensemble = found.zookeeper_authority, found.zookeeper_clients_authority
     if cluster.identities:
         members, clients = authorities.of_members(found), authorities.of_clients(found)
         of_ensemble = members.trusted, clients.trusted
         work.new |= {**members.new, **clients.new}
-        for one in cluster.identities:
-            own, wanted = members if one.is_member else clients, one.certificate
-            pem = certificates.get(wanted.name, "")
-            certificates[wanted.name] = _certificate(own, wanted, pem, work, renew=False)
+        for identity in cluster.identities:
+            issuers, certificate = members if identity.is_member else clients, identity.certificate
+            pem = certificates.get(certificate.name, "")
+            certificates[certificate.name] = _certificate(
+                issuers, certificate, pem, work, renew=False
+            )
     of_connect = found.connect_authority
     if cluster.rest_certificates:
-        rest = authorities.of_connect(found)
-        of_connect = rest.trusted
-        work.new |= rest.new
-        for wanted in cluster.rest_certificates:
-            renew = wanted.name.partition("/")[0] in work.renewed
-            pem = certificates.get(wanted.name, "")
-            certificates[wanted.name] = _certificate(rest, wanted, pem, work, renew=renew)
+        connect_authorities = authorities.of_connect(found)
+        of_connect = connect_authorities.trusted
+        work.new |= connect_authorities.new
+        for certificate in cluster.rest_certificates:
+            renew = certificate.name.partition("/")[0] in work.renewed
+            pem = certificates.get(certificate.name, "")
+            certificates[certificate.name] = _certificate(
+                connect_authorities, certificate, pem, work, renew=renew
+            )
     # Another run may have made some of them since the cluster was resolved.
     users = {
         user.name
@@ -351,12 +366,12 @@ def _complete(cluster: Cluster, found: Secrets, given: Authority | None, work: _
 
 def _users(nodes: Iterable[KafkaNode]) -> set[str]:
     """Return the names of all who may log in: nodes, users, and super users of the inventory."""
-    found = {NODES, ADMIN}
+    names = {NODES, ADMIN}
     for node in nodes:
         super_users = str(node.config.get("super.users") or "").split(";")
-        found |= {one.strip().partition(":")[2] for one in super_users}
-        found |= {user.name for user in node.security.users}
-    return found - {""}
+        names |= {principal.strip().partition(":")[2] for principal in super_users}
+        names |= {user.name for user in node.security.users}
+    return names - {""}
 
 
 def _certificate(
@@ -368,15 +383,15 @@ def _certificate(
         if not signer.key and not signed_problem(pem, pem, wanted, signer.certificate, now):
             return pem  # a CA that cannot sign has to be content with what nodes take
         if not renewal_reason(pem, wanted, signer.certificate, now):
-            found = with_chain(pem, signer.certificate)
-            if found != pem:
-                work.new[f"{CERTIFICATES}/{wanted.name}.pem"] = found
-            return found
+            replacement = with_chain(pem, signer.certificate)
+            if replacement != pem:
+                work.new[f"{CERTIFICATES}/{wanted.name}.pem"] = replacement
+            return replacement
     if not signer.key:
         raise CertificateError(authorities.missing_key(known, str(work.directory)))
-    found = issue(signer, wanted)
-    work.new[f"{CERTIFICATES}/{wanted.name}.pem"] = found
-    return found
+    replacement = issue(signer, wanted)
+    work.new[f"{CERTIFICATES}/{wanted.name}.pem"] = replacement
+    return replacement
 
 
 def keep(directory: Path, name: str, text: str) -> Secrets:
@@ -397,22 +412,26 @@ def keep(directory: Path, name: str, text: str) -> Secrets:
 
 def _new_texts(cluster: Cluster, found: Mapping[str, str]) -> dict[str, str]:
     """Return what Spark and databases need besides the texts that there are, by name."""
-    wanted = {name for host in cluster.spark.values() for name in host.security.missing}
-    wanted |= {*(missing_passwords(cluster.inventory.secrets) if cluster.databases else ())}
+    names = {name for host in cluster.spark.values() for name in host.security.missing}
+    names |= {*(missing_passwords(cluster.inventory.secrets) if cluster.databases else ())}
     servers, exporters = cluster.monitoring.values(), cluster.metrics.values()
-    wanted |= {*monitoring.missing_texts([*servers], [*exporters])}
-    new = {name: random_text() for name in sorted(wanted) if not found.get(name)}
-    every = {**found, **new}
-    return {**new, **_token(every), **_hash(every)}
+    names |= {*monitoring.missing_texts([*servers], [*exporters])}
+    new = {name: random_text() for name in sorted(names) if not found.get(name)}
+    all_texts = {**found, **new}
+    return {**new, **_token(all_texts), **_hash(all_texts)}
 
 
 def _hash(texts: Mapping[str, str]) -> dict[str, str]:
     """Return what Prometheus compares its password with by its name, unless it is there."""
     import bcrypt  # where something is watched alone: elsewhere nobody needs to install it
 
-    password, kept = (texts.get(x, "") for x in (monitoring.PASSWORD, monitoring.PASSWORD_HASH))
+    password, password_hash = (
+        texts.get(name, "") for name in (monitoring.PASSWORD, monitoring.PASSWORD_HASH)
+    )
     with contextlib.suppress(ValueError):  # it is none
-        if not password or (kept and bcrypt.checkpw(password.encode(), kept.encode())):
+        if not password or (
+            password_hash and bcrypt.checkpw(password.encode(), password_hash.encode())
+        ):
             return {}
     # Each request costs the server as much; the password is long.
     made = bcrypt.hashpw(password.encode(), bcrypt.gensalt(rounds=_BCRYPT_ROUNDS))
@@ -437,16 +456,18 @@ def replace(directory: Path, users: Iterable[str], texts: Iterable[str], *, stor
 
     """
     passwords = {name: random_text() for name in users}
-    others = {name: random_text() for name in texts}
-    others |= _token(others)
+    new_texts = {name: random_text() for name in texts}
+    new_texts |= _token(new_texts)
     try:
         with lock(directory, store=store):
-            found = read(directory)
+            present = read(directory)
             # First of all: a run that ends here must not leave a password that Kafka never gets.
-            new = _replacing(found.store or _first(""), passwords)
+            new = _replacing(present.store or _first(""), passwords)
             if store:
                 _write(directory / secret_store.FILE, new.text())
-                files = {f"{_PASSWORDS}/{name}": text for name, text in passwords.items()} | others
+                files = {
+                    f"{_PASSWORDS}/{name}": text for name, text in passwords.items()
+                } | new_texts
                 for name, text in files.items():
                     _write(directory / name, text)
                 new = stamp(directory) or new
@@ -454,9 +475,9 @@ def replace(directory: Path, users: Iterable[str], texts: Iterable[str], *, stor
         message = f"the secrets in {directory} cannot be made: {error}"
         raise AnsibleActionFail(message) from error
     return dataclasses.replace(
-        found,
-        passwords={**found.passwords, **passwords},
-        texts={**found.texts, **others},
+        present,
+        passwords={**present.passwords, **passwords},
+        texts={**present.texts, **new_texts},
         store=new if store else _following(new),
     )
 
@@ -470,10 +491,10 @@ def replaced(directory: Path, users: Iterable[str]) -> None:
     """
     try:
         with lock(directory, store=True):
-            kept = read(directory).store
-            if kept and {*kept.replacing} & {*users}:
-                left = tuple(name for name in kept.replacing if name not in users)
-                new = dataclasses.replace(kept, replacing=left)
+            recorded = read(directory).store
+            if recorded and {*recorded.replacing} & {*users}:
+                remaining = tuple(name for name in recorded.replacing if name not in users)
+                new = dataclasses.replace(recorded, replacing=remaining)
                 _write(directory / secret_store.FILE, new.text())
     except OSError as error:
         message = f"{directory / secret_store.FILE} cannot be written: {error}"
@@ -495,13 +516,17 @@ def accept(
     directory = Path(found.directory)
     try:
         with lock(directory, store=store):
-            kept = (read(directory) if store else found).store or _first("")
-            missing = [one for one in generations if not secret_store.contains(kept, one)]
-            new = _replacing(kept, users)
+            recorded = (read(directory) if store else found).store or _first("")
+            missing = [
+                generation
+                for generation in generations
+                if not secret_store.contains(recorded, generation)
+            ]
+            new = _replacing(recorded, users)
             if missing:
-                numbers = [one.number for one in (*kept.generations, *missing)]
+                numbers = [generation.number for generation in (*recorded.generations, *missing)]
                 following = _generation(max(numbers) + 1)
-                new = new.followed_by(*missing, following, digest=kept.digest)
+                new = new.followed_by(*missing, following, digest=recorded.digest)
             if store:
                 _write(directory / secret_store.FILE, new.text())
                 new = stamp(directory) or new
@@ -522,19 +547,19 @@ def stamp(directory: Path) -> Store | None:
 
     """
     files = _files(directory)
-    kept = _store_of(directory, files)
+    recorded = _store_of(directory, files)
     texts = sorted((name, text) for name, text in files.items() if name != secret_store.FILE)
     if not texts:
-        return kept
+        return recorded
     digest = hashlib.sha256(json.dumps(texts).encode()).hexdigest()
-    if kept is None:
-        kept = _first(digest)
-    elif kept.digest != digest:
-        kept = _following(kept, digest)
+    if recorded is None:
+        recorded = _first(digest)
+    elif recorded.digest != digest:
+        recorded = _following(recorded, digest)
     else:
-        return kept
-    _write(directory / secret_store.FILE, kept.text())
-    return kept
+        return recorded
+    _write(directory / secret_store.FILE, recorded.text())
+    return recorded
 
 
 def _first(digest: str) -> Store:
