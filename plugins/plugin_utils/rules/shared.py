@@ -44,15 +44,14 @@ Value = TypeVar("Value", bound=Hashable)
 
 @dataclass(frozen=True)
 class Property:
-    """A property that the inventory sets: in which variable, the key and the value.
-
-    `hidden` says whether the value comes from a vault or an expression: it may be a secret.
-    """
+    """A property that the inventory sets."""
 
     layer: str
+    """In which variable."""
     key: str
     value: Any
     hidden: bool
+    """Whether the value comes from a vault or an expression: it may be a secret."""
 
     @property
     def where(self) -> str:

@@ -44,17 +44,18 @@ Files = dict[str, str]
 
 @dataclass(frozen=True)
 class Authorities:
-    """What is trusted (PEM), and the CA that signs, whose key is empty where it is not known.
-
-    With `outside` it is a CA of the site that signs by requests. `new` are the files that have to
-    be written, by their names, `certificate` is that of the CA.
-    """
+    """What is trusted, and the CA that signs."""
 
     trusted: str
+    """PEM."""
     signer: Authority
+    """Its key is empty where it is not known."""
     outside: bool = False
+    """Whether it is a CA of the site that signs by requests."""
     new: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """The files that have to be written, by their names."""
     certificate: str = CERTIFICATE
+    """The name of the file of the CA."""
 
 
 def key_file(certificate: str) -> str:

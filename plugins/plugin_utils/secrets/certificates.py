@@ -34,9 +34,10 @@ class CertificateError(Exception):
 
 @dataclass(frozen=True)
 class Authority:
-    """A CA: its certificate (followed by those that signed it) and its private key, both PEM."""
+    """A CA: its certificate and its private key, both PEM."""
 
     certificate: str
+    """Followed by those that signed it."""
     key: str = field(repr=False)
 
     @property

@@ -22,20 +22,21 @@ CERTIFICATES = "certificates"
 
 @dataclass
 class OutsideAuthority:
-    """An outside CA, and what became of the certificates that are to be signed by it.
-
-    `certificate` is PEM, `users` are the names of those that may log in. `new` and `removed` are
-    files by their names, `waiting` the certificates without which a node cannot go on, `refused`
-    file -> why what was signed is not taken.
-    """
+    """An outside CA, and what became of the certificates that are to be signed by it."""
 
     directory: Path
     certificate: str = field(repr=False)
+    """PEM."""
     users: Collection[str]
+    """The names of those that may log in."""
     new: dict[str, str] = field(default_factory=dict, repr=False)
+    """Files by their names."""
     removed: list[str] = field(default_factory=list)
+    """The names of files."""
     waiting: list[Certificate] = field(default_factory=list)
+    """The certificates without which a node cannot go on."""
     refused: dict[str, str] = field(default_factory=dict)
+    """File -> why what was signed is not taken."""
     now: datetime.datetime = field(default_factory=lambda: datetime.datetime.now(datetime.UTC))
 
     def issue(self, wanted: Certificate, known: str, *, renew: bool) -> str:

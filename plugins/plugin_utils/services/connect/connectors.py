@@ -27,17 +27,16 @@ _CLIENTS = ("producer.override.", "consumer.override.", "admin.override.")
 
 @dataclass(frozen=True)
 class Connector:
-    """A connector as the inventory describes it; `state` is running, paused, stopped or absent.
-
-    `user` is the user of Kafka as which it reads and writes, `grants` what that user may do besides
-    what every connector needs.
-    """
+    """A connector as the inventory describes it."""
 
     name: str
     given: Mapping[str, Any] = field(default_factory=dict)
     state: str = "running"
+    """One of running, paused, stopped and absent."""
     user: str = ""
+    """The user of Kafka as which it reads and writes."""
     grants: Sequence[Grant] = ()
+    """What that user may do besides what every connector needs."""
 
     @property
     def present(self) -> bool:

@@ -60,17 +60,17 @@ _CONFIG: Mapping[str, Mapping[str, Any]] = {
 
 @dataclass(frozen=True)
 class Mirror:
-    """A cluster that this one follows.
-
-    `source` is its name, `target` that of this one: topics of the other cluster have its name as
-    prefix here. `topics` and `groups` are names, or with `*` at their end the beginning of names.
-    """
+    """A cluster that this one follows."""
 
     source: str
+    """Its name: topics of the other cluster have it as prefix here."""
     target: str
+    """The name of this one."""
     bootstrap: Sequence[str]
     topics: Sequence[str]
+    """Names, or with `*` at their end the beginning of names."""
     groups: Sequence[str] = ()
+    """Names, or with `*` at their end the beginning of names."""
     user: str = ""
     password: str = field(default="", repr=False)
     authority: str = ""

@@ -85,13 +85,12 @@ OWNED: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Worker(KafkaService):
-    """One worker; `has_database` says whether there is a PostgreSQL server for connectors.
-
-    `registry_users` are those of the schema registry that converters may be.
-    """
+    """One worker."""
 
     has_database: bool = False
+    """Whether there is a PostgreSQL server for connectors."""
     registry_users: tuple[RegistryUser, ...] = ()
+    """The users of the schema registry that converters may be."""
     product = "connect"
     title = "Apache Kafka Connect"
     address_variable = "connect_host"
