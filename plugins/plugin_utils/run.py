@@ -57,16 +57,16 @@ def current(task_vars: Mapping[str, Any]) -> Cluster:
     return resolved
 
 
-def _from_control_node(found: Cluster) -> dict[str, Any]:
+def _from_control_node(resolved: Cluster) -> dict[str, Any]:
     """Return fields of an inventory that the control node finds out: addresses, state of the CA."""
-    names = found.unresolved_names
+    names = resolved.unresolved_names
     os.environ.setdefault("RES_OPTIONS", RESOLVER)
     with ThreadPoolExecutor(max_workers=32) as pool:  # a name server may let each of them wait
         found_addresses = pool.map(network.addresses, names)
         seen = {
             "resolved": dict(zip(names, found_addresses, strict=True)),
-            "authority_error": authority_error(found),
-            "authority_days": authority_days(found),
+            "authority_error": authority_error(resolved),
+            "authority_days": authority_days(resolved),
         }
     return {name: value for name, value in seen.items() if value}
 
@@ -86,10 +86,10 @@ def outside(task_vars: Mapping[str, Any]) -> dict[str, Inspection]:
     return _inspections({result["item"]: result for result in results})
 
 
-def _inspections(answers: Mapping[str, Mapping[str, Any]]) -> dict[str, Inspection]:
+def _inspections(results: Mapping[str, Mapping[str, Any]]) -> dict[str, Inspection]:
     return {
         name: Inspection.of(result["found"], result["clock_offset"])
-        for name, result in answers.items()
+        for name, result in results.items()
         if "found" in result
     }
 
@@ -150,9 +150,9 @@ def _load(path: Path) -> Cluster:
     return resolved
 
 
-def _store(path: Path, found: Cluster) -> None:
+def _store(path: Path, resolved: Cluster) -> None:
     draft = path.with_name(f"{path.name}.new")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with naming(draft), os.fdopen(descriptor, "wb") as stream:
-        stream.write(_KEY.encrypt(pickle.dumps(found)))
+        stream.write(_KEY.encrypt(pickle.dumps(resolved)))
     draft.replace(path)

@@ -68,14 +68,14 @@ class Authority:
         return key  # type: ignore[return-value]  # a key that cannot sign fails when it signs
 
 
-def authority_problem(given: Authority, now: datetime.datetime) -> str:
+def authority_problem(authority: Authority, now: datetime.datetime) -> str:
     """Return why a CA cannot be used, empty if it can; one without a key signs elsewhere."""
-    if "PRIVATE KEY" in given.certificate:
+    if "PRIVATE KEY" in authority.certificate:
         return "kafka_ca_certificate contains a private key, which every node would get"
     try:
-        issuer = given.issuer
-        if given.key:
-            given.private_key()
+        issuer = authority.issuer
+        if authority.key:
+            authority.private_key()
     except CertificateError as error:
         return str(error)
     if issuer.not_valid_before_utc > now:
@@ -85,7 +85,7 @@ def authority_problem(given: Authority, now: datetime.datetime) -> str:
     public = issuer.public_key()
     if isinstance(public, rsa.RSAPublicKey) and public.key_size < _LEAST_RSA_BITS:
         return f"its key has {public.key_size} bits, and Java refuses fewer than {_LEAST_RSA_BITS}"
-    first, *signers = _parse(given.certificate)
+    first, *signers = _parse(authority.certificate)
     if _is_below_its_limit(_chain([first], signers)):
         return "a CA that signed its certificate allows no CA below it (pathlen)"
     try:
@@ -109,7 +109,7 @@ def new_authority(name: str) -> Authority:
     return Authority(_pem(certificate), _key_pem(key))
 
 
-def issue(authority: Authority, wanted: Certificate) -> str:
+def issue(authority: Authority, desired: Certificate) -> str:
     """Return a new key, its certificate and those that signed it, as one PEM text.
 
     Raises:
@@ -117,30 +117,30 @@ def issue(authority: Authority, wanted: Certificate) -> str:
 
     """
     try:
-        return _issue(authority, wanted)
+        return _issue(authority, desired)
     except (ValueError, TypeError) as error:  # a name that is too long, a key that does not sign so
-        message = f"no certificate can be made for {wanted.name}: {error}"
+        message = f"no certificate can be made for {desired.name}: {error}"
         raise CertificateError(message) from error
 
 
-def _issue(authority: Authority, wanted: Certificate) -> str:
+def _issue(authority: Authority, desired: Certificate) -> str:
     key, issuer = ec.generate_private_key(ec.SECP256R1()), authority.issuer
-    builder = _builder(_name(wanted.common_name), issuer.subject, key.public_key(), LEAF_DAYS)
+    builder = _builder(_name(desired.common_name), issuer.subject, key.public_key(), LEAF_DAYS)
     identifier = x509.AuthorityKeyIdentifier.from_issuer_public_key(_key_of(issuer))
-    for extension, critical in (*_extensions(wanted), (identifier, False)):
+    for extension, critical in (*_extensions(desired), (identifier, False)):
         builder = builder.add_extension(extension, critical)
     signer = authority.private_key()
     certificate = builder.sign(signer, None if isinstance(signer, _EDDSA) else hashes.SHA256())
     return f"{_key_pem(key)}{_pem(certificate)}{authority.certificate}"
 
 
-def _extensions(wanted: Certificate) -> list[tuple[x509.ExtensionType, bool]]:
+def _extensions(desired: Certificate) -> list[tuple[x509.ExtensionType, bool]]:
     """Return what a certificate, or a request for it, is for, and which of it is critical."""
     return [
         (x509.BasicConstraints(ca=False, path_length=None), True),
         (_usage(signs_certificates=False), True),
-        (x509.ExtendedKeyUsage(_purposes(wanted)), False),
-        (x509.SubjectAlternativeName(_general(wanted.names)), False),
+        (x509.ExtendedKeyUsage(_purposes(desired)), False),
+        (x509.SubjectAlternativeName(_general(desired.names)), False),
     ]
 
 
@@ -151,12 +151,12 @@ def _general(names: Iterable[str]) -> list[x509.GeneralName]:
     ]
 
 
-def _purposes(wanted: Certificate) -> list[x509.ObjectIdentifier]:
+def _purposes(desired: Certificate) -> list[x509.ObjectIdentifier]:
     server, client = ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH
-    return [server, client] if wanted.client else [server]
+    return [server, client] if desired.client else [server]
 
 
-def request(wanted: Certificate) -> tuple[str, str]:
+def request(desired: Certificate) -> tuple[str, str]:
     """Return a new key, and the request for its certificate (PKCS #10) by an outside CA; both PEM.
 
     Raises:
@@ -165,17 +165,17 @@ def request(wanted: Certificate) -> tuple[str, str]:
     """
     key = ec.generate_private_key(ec.SECP256R1())
     try:
-        builder = x509.CertificateSigningRequestBuilder(_name(wanted.common_name))
-        for extension, critical in _extensions(wanted):
+        builder = x509.CertificateSigningRequestBuilder(_name(desired.common_name))
+        for extension, critical in _extensions(desired):
             builder = builder.add_extension(extension, critical)
         made = builder.sign(key, hashes.SHA256())
     except (ValueError, TypeError) as error:
-        message = f"no certificate can be requested for {wanted.name}: {error}"
+        message = f"no certificate can be requested for {desired.name}: {error}"
         raise CertificateError(message) from error
     return _key_pem(key), made.public_bytes(serialization.Encoding.PEM).decode()
 
 
-def requests_it(key: str, made: str, wanted: Certificate) -> bool:
+def requests_it(key: str, made: str, desired: Certificate) -> bool:
     """Return whether a key and its request are for a certificate as it is wanted now."""
     try:
         signing_request = x509.load_pem_x509_csr(made.encode())
@@ -184,8 +184,8 @@ def requests_it(key: str, made: str, wanted: Certificate) -> bool:
         return False
     same_key = _public(private.public_key()) == _public(signing_request.public_key())
     same_names = _names(signing_request) == {
-        *_general(wanted.names)
-    } and signing_request.subject == _name(wanted.common_name)
+        *_general(desired.names)
+    } and signing_request.subject == _name(desired.common_name)
     return same_key and same_names
 
 
@@ -286,10 +286,10 @@ def days_left(certificate: x509.Certificate, now: datetime.datetime) -> float:
 
 
 def _chain(
-    found: Sequence[x509.Certificate], anchors: Sequence[x509.Certificate]
+    certificates: Sequence[x509.Certificate], anchors: Sequence[x509.Certificate]
 ) -> list[x509.Certificate]:
     """Return a certificate and those that signed it in order, none without one that is trusted."""
-    chain, candidates = [found[0]], [*anchors, *found[1:]]
+    chain, candidates = [certificates[0]], [*anchors, *certificates[1:]]
     while issuer := next(
         (
             candidate
@@ -352,7 +352,7 @@ def _key_part(pem: str) -> str:
     return pem.partition("-----BEGIN CERTIFICATE-----")[0]
 
 
-def renewal_reason(pem: str, wanted: Certificate, authority: str, now: datetime.datetime) -> str:
+def renewal_reason(pem: str, desired: Certificate, authority: str, now: datetime.datetime) -> str:
     """Return why a key and its certificate must be replaced, empty if they are as wanted.
 
     `authority` is the PEM of the one that must have signed it.
@@ -369,7 +369,7 @@ def renewal_reason(pem: str, wanted: Certificate, authority: str, now: datetime.
         return "its key is another certificate's"
     if days_left(leaf, now) < RENEWED_DAYS:
         return "it expires soon"
-    if leaf.subject != _name(wanted.common_name) or _names(leaf) != {*_general(wanted.names)}:
+    if leaf.subject != _name(desired.common_name) or _names(leaf) != {*_general(desired.names)}:
         return "it is for other names"
     return ""
 

@@ -82,7 +82,7 @@ Step = Callable[[Secrets], Mapping[str, str]]
 """Returns the files of a further phase of a change, its record among them."""
 
 
-def directory_of(given: str, inventory: str, sources: Iterable[str] = ()) -> Path:
+def directory_of(configured: str, inventory: str, sources: Iterable[str] = ()) -> Path:
     """Return where the secrets of an inventory are, by the variable or beside the inventory.
 
     `sources` are the files and directories that Ansible reads as inventory.
@@ -91,7 +91,7 @@ def directory_of(given: str, inventory: str, sources: Iterable[str] = ()) -> Pat
         AnsibleActionFail: the directory is in one of them.
 
     """
-    directory = Path(inventory) / Path(given or DIRECTORY).expanduser()
+    directory = Path(inventory) / Path(configured or DIRECTORY).expanduser()
     for source in map(Path, sources):
         if source.is_dir() and directory.is_relative_to(source):
             (first, *_) = (*directory.relative_to(source).parts, "")
@@ -220,7 +220,7 @@ def waiting_requests(cluster: Cluster) -> str:
 
 def complete(
     cluster: Cluster,
-    given: Authority | None,
+    site_authority: Authority | None,
     *,
     store: bool,
     step: Step | None = None,
@@ -228,9 +228,9 @@ def complete(
 ) -> Secrets:
     """Return the secrets of a cluster with all that it needs; what is new is stored.
 
-    `given` is the site's own CA. Certificates that are not as the cluster wants them, or expire
-    soon, are replaced, and those of the hosts `renewed`. `step` enters a further phase of the
-    change of the CA. Without `store` new ones are returned alone, for check mode.
+    `site_authority` is the site's own CA. Certificates that are not as the cluster wants them, or
+    expire soon, are replaced, and those of the hosts `renewed`. `step` enters a further phase of
+    the change of the CA. Without `store` new ones are returned alone, for check mode.
 
     Raises:
         AnsibleActionFail: a secret cannot be read or written, the CA cannot be used, or an outside
@@ -253,7 +253,7 @@ def complete(
             # In check mode nothing was stored of what the run has made so far.
             held = read(directory) if store else cluster.inventory.secrets
             work = _Work(directory, store, step, renewed)
-            completed = _complete(cluster, held, given, work)
+            completed = _complete(cluster, held, site_authority, work)
             changed = work.new or work.removed or held.store is None
             new = stamp(directory) if store else _following(held.store) if changed else held.store
             return dataclasses.replace(completed, store=new)
@@ -282,20 +282,22 @@ class _Work:
                 (self.directory / name).unlink(missing_ok=True)
 
 
-def _complete(cluster: Cluster, found: Secrets, given: Authority | None, work: _Work) -> Secrets:
+def _complete(
+    cluster: Cluster, present: Secrets, site_authority: Authority | None, work: _Work
+) -> Secrets:
     if work.step:
         # Its record comes first: every run from then on makes what the phase wants.
-        work.new |= work.step(found)
-        found = authorities.entered(found, work.new)
+        work.new |= work.step(present)
+        present = authorities.entered(present, work.new)
     nodes = [node for node in cluster.kafka.values() if node.certificates]
-    certificates, trusted = dict(found.certificates), found.authority
+    certificates, trusted = dict(present.certificates), present.authority
     outside = None
     if nodes or cluster.web_certificates:
         cluster_id = next((node.cluster_id for node in cluster.kafka.values()), "")
-        kafka_authorities = authorities.now_valid(found, given, cluster_id)
+        kafka_authorities = authorities.now_valid(present, site_authority, cluster_id)
         trusted = kafka_authorities.trusted
         work.new |= kafka_authorities.new
-        if trusted != found.authority:
+        if trusted != present.authority:
             work.new[CERTIFICATE] = trusted
         if kafka_authorities.outside:
             outside = OutsideAuthority(work.directory, trusted, _users(nodes))
@@ -312,9 +314,9 @@ def _complete(cluster: Cluster, found: Secrets, given: Authority | None, work: _
                 certificates[certificate.name] = _certificate(
                     kafka_authorities, certificate, pem, work, renew=renew
                 )
-    of_ensemble = found.zookeeper_authority, found.zookeeper_clients_authority
+    of_ensemble = present.zookeeper_authority, present.zookeeper_clients_authority
     if cluster.identities:
-        members, clients = authorities.of_members(found), authorities.of_clients(found)
+        members, clients = authorities.of_members(present), authorities.of_clients(present)
         of_ensemble = members.trusted, clients.trusted
         work.new |= {**members.new, **clients.new}
         for identity in cluster.identities:
@@ -323,9 +325,9 @@ def _complete(cluster: Cluster, found: Secrets, given: Authority | None, work: _
             certificates[certificate.name] = _certificate(
                 issuers, certificate, pem, work, renew=False
             )
-    of_connect = found.connect_authority
+    of_connect = present.connect_authority
     if cluster.rest_certificates:
-        connect_authorities = authorities.of_connect(found)
+        connect_authorities = authorities.of_connect(present)
         of_connect = connect_authorities.trusted
         work.new |= connect_authorities.new
         for certificate in cluster.rest_certificates:
@@ -339,11 +341,11 @@ def _complete(cluster: Cluster, found: Secrets, given: Authority | None, work: _
         user.name
         for node in cluster.kafka.values()
         for user in node.security.users_without_password
-        if not found.passwords.get(user.name)
-    } | {name for name in cluster.registry_passwords if not found.passwords.get(name)}
-    passwords = {**found.passwords, **{name: random_text() for name in sorted(users)}}
+        if not present.passwords.get(user.name)
+    } | {name for name in cluster.registry_passwords if not present.passwords.get(name)}
+    passwords = {**present.passwords, **{name: random_text() for name in sorted(users)}}
     work.new |= {f"{_PASSWORDS}/{name}": passwords[name] for name in users}
-    texts = _new_texts(cluster, found.texts)
+    texts = _new_texts(cluster, present.texts)
     work.new |= texts
     if outside:
         work.new |= outside.new
@@ -351,7 +353,7 @@ def _complete(cluster: Cluster, found: Secrets, given: Authority | None, work: _
     work.write()
     if outside:
         outside.refuse(stored=work.store)
-    all_texts = {**found.texts, **texts}
+    all_texts = {**present.texts, **texts}
     return Secrets(
         str(work.directory),
         trusted,
@@ -360,7 +362,7 @@ def _complete(cluster: Cluster, found: Secrets, given: Authority | None, work: _
         all_texts,
         *of_ensemble,
         of_connect,
-        mode=found.mode,
+        mode=present.mode,
     )
 
 
@@ -375,22 +377,22 @@ def _users(nodes: Iterable[KafkaNode]) -> set[str]:
 
 
 def _certificate(
-    known: Authorities, wanted: Certificate, pem: str, work: _Work, *, renew: bool
+    issuers: Authorities, certificate: Certificate, pem: str, work: _Work, *, renew: bool
 ) -> str:
     """Return a key and certificate as they are wanted, the present ones if they are."""
-    signer, now = known.signer, datetime.datetime.now(datetime.UTC)
+    signer, now = issuers.signer, datetime.datetime.now(datetime.UTC)
     if pem and not renew:
-        if not signer.key and not signed_problem(pem, pem, wanted, signer.certificate, now):
+        if not signer.key and not signed_problem(pem, pem, certificate, signer.certificate, now):
             return pem  # a CA that cannot sign has to be content with what nodes take
-        if not renewal_reason(pem, wanted, signer.certificate, now):
+        if not renewal_reason(pem, certificate, signer.certificate, now):
             replacement = with_chain(pem, signer.certificate)
             if replacement != pem:
-                work.new[f"{CERTIFICATES}/{wanted.name}.pem"] = replacement
+                work.new[f"{CERTIFICATES}/{certificate.name}.pem"] = replacement
             return replacement
     if not signer.key:
-        raise CertificateError(authorities.missing_key(known, str(work.directory)))
-    replacement = issue(signer, wanted)
-    work.new[f"{CERTIFICATES}/{wanted.name}.pem"] = replacement
+        raise CertificateError(authorities.missing_key(issuers, str(work.directory)))
+    replacement = issue(signer, certificate)
+    work.new[f"{CERTIFICATES}/{certificate.name}.pem"] = replacement
     return replacement
 
 
@@ -410,14 +412,14 @@ def keep(directory: Path, name: str, text: str) -> Secrets:
         raise AnsibleActionFail(message) from error
 
 
-def _new_texts(cluster: Cluster, found: Mapping[str, str]) -> dict[str, str]:
+def _new_texts(cluster: Cluster, present: Mapping[str, str]) -> dict[str, str]:
     """Return what Spark and databases need besides the texts that there are, by name."""
     names = {name for host in cluster.spark.values() for name in host.security.missing}
     names |= {*(missing_passwords(cluster.inventory.secrets) if cluster.databases else ())}
     servers, exporters = cluster.monitoring.values(), cluster.metrics.values()
     names |= {*monitoring.missing_texts([*servers], [*exporters])}
-    new = {name: random_text() for name in sorted(names) if not found.get(name)}
-    all_texts = {**found, **new}
+    new = {name: random_text() for name in sorted(names) if not present.get(name)}
+    all_texts = {**present, **new}
     return {**new, **_token(all_texts), **_hash(all_texts)}
 
 
@@ -502,7 +504,7 @@ def replaced(directory: Path, users: Iterable[str]) -> None:
 
 
 def accept(
-    found: Secrets, generations: Iterable[Generation], users: Iterable[str], *, store: bool
+    present: Secrets, generations: Iterable[Generation], users: Iterable[str], *, store: bool
 ) -> Secrets:
     """Return the secrets as those that come after the generations of hosts that they lack.
 
@@ -513,10 +515,10 @@ def accept(
         AnsibleActionFail: it cannot be stored.
 
     """
-    directory = Path(found.directory)
+    directory = Path(present.directory)
     try:
         with lock(directory, store=store):
-            recorded = (read(directory) if store else found).store or _first("")
+            recorded = (read(directory) if store else present).store or _first("")
             missing = [
                 generation
                 for generation in generations
@@ -533,7 +535,7 @@ def accept(
     except OSError as error:
         message = f"{directory / secret_store.FILE} cannot be written: {error}"
         raise AnsibleActionFail(message) from error
-    return dataclasses.replace(found, store=new)
+    return dataclasses.replace(present, store=new)
 
 
 def stamp(directory: Path) -> Store | None:
