@@ -48,47 +48,49 @@ def current(task_vars: Mapping[str, Any]) -> Cluster:
         if path.is_file():
             return _load(path)
         hostvars, groups = task_vars["hostvars"], task_vars["groups"]
-        known = {name: one.facts for name, one in inspections(hostvars).items()}
+        facts = {name: inspection.facts for name, inspection in inspections(hostvars).items()}
         read = inventory.from_hostvars(hostvars, groups, overrides, task_vars)
-        found = cluster.resolve(read, known)
-        if more := _from_control_node(found):
-            found = cluster.resolve(dataclasses.replace(read, **more), known)
-        _store(path, found)
-    return found
+        resolved = cluster.resolve(read, facts)
+        if fields := _from_control_node(resolved):
+            resolved = cluster.resolve(dataclasses.replace(read, **fields), facts)
+        _store(path, resolved)
+    return resolved
 
 
-def _from_control_node(found: Cluster) -> dict[str, Any]:
+def _from_control_node(resolved: Cluster) -> dict[str, Any]:
     """Return fields of an inventory that the control node finds out: addresses, state of the CA."""
-    names = found.unresolved_names
+    names = resolved.unresolved_names
     os.environ.setdefault("RES_OPTIONS", RESOLVER)
     with ThreadPoolExecutor(max_workers=32) as pool:  # a name server may let each of them wait
         found_addresses = pool.map(network.addresses, names)
         seen = {
             "resolved": dict(zip(names, found_addresses, strict=True)),
-            "authority_error": authority_error(found),
-            "authority_days": authority_days(found),
+            "authority_error": authority_error(resolved),
+            "authority_days": authority_days(resolved),
         }
-    return {name: one for name, one in seen.items() if one}
+    return {name: value for name, value in seen.items() if value}
 
 
 def inspections(hostvars: HostVars) -> dict[str, Inspection]:
     """Return host -> what the play has found on it, of those inspected in this run."""
     raw = {str(host): inventory.raw_of(hostvars, str(host))[0] for host in hostvars}
     registered = {name: variables.get(INSPECTION) for name, variables in raw.items()}
-    return _inspections({name: inventory.plain(one) for name, one in registered.items() if one})
+    return _inspections(
+        {name: inventory.plain(result) for name, result in registered.items() if result}
+    )
 
 
 def outside(task_vars: Mapping[str, Any]) -> dict[str, Inspection]:
     """Return Kafka host -> what was found on it, of those outside the run that were asked."""
-    answers = inventory.plain(task_vars.get(OUTSIDE) or {}).get("results", [])
-    return _inspections({one["item"]: one for one in answers})
+    results = inventory.plain(task_vars.get(OUTSIDE) or {}).get("results", [])
+    return _inspections({result["item"]: result for result in results})
 
 
-def _inspections(answers: Mapping[str, Mapping[str, Any]]) -> dict[str, Inspection]:
+def _inspections(results: Mapping[str, Mapping[str, Any]]) -> dict[str, Inspection]:
     return {
-        name: Inspection.of(answer["found"], answer["clock_offset"])
-        for name, answer in answers.items()
-        if "found" in answer
+        name: Inspection.of(result["found"], result["clock_offset"])
+        for name, result in results.items()
+        if "found" in result
     }
 
 
@@ -104,16 +106,16 @@ def renew(
     """
     path = _path(inventory.play_overrides(task_vars))
     before = current(task_vars)
-    known = {name: host.facts for name, host in before.hosts.items() if host.facts is not None}
-    kept = before.inventory
+    former = {name: host.facts for name, host in before.hosts.items() if host.facts is not None}
+    new_inventory = before.inventory
     if cluster_id:
-        kept = dataclasses.replace(kept, cluster_id=cluster_id)
+        new_inventory = dataclasses.replace(new_inventory, cluster_id=cluster_id)
     if secrets:
-        kept = dataclasses.replace(kept, secrets=secrets)
-    found = cluster.resolve(kept, {**known, **facts})
+        new_inventory = dataclasses.replace(new_inventory, secrets=secrets)
+    resolved = cluster.resolve(new_inventory, {**former, **facts})
     with _lock(path):
-        _store(path, found)
-    return found
+        _store(path, resolved)
+    return resolved
 
 
 def validated(task_vars: Mapping[str, Any]) -> Path:
@@ -144,13 +146,13 @@ def _load(path: Path) -> Cluster:
     except InvalidToken as error:
         message = f"{path} was not written by this run"
         raise AnsibleActionFail(message) from error
-    found: Cluster = pickle.loads(text)  # noqa: S301 - written by this run, whose key it has
-    return found
+    resolved: Cluster = pickle.loads(text)  # noqa: S301 - written by this run, whose key it has
+    return resolved
 
 
-def _store(path: Path, found: Cluster) -> None:
+def _store(path: Path, resolved: Cluster) -> None:
     draft = path.with_name(f"{path.name}.new")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with naming(draft), os.fdopen(descriptor, "wb") as stream:
-        stream.write(_KEY.encrypt(pickle.dumps(found)))
+        stream.write(_KEY.encrypt(pickle.dumps(resolved)))
     draft.replace(path)

@@ -21,10 +21,10 @@ _VARIABLE, _NODES = "host_firewall", NETWORKS[NODES]
 def _firewall_network(settings: HostSettings) -> Findings:
     """A firewall compares addresses: it knows neither names, nor a network by one of its hosts."""
     for variable in NETWORKS.values():
-        for one in map(str, sequence(settings.settings[variable])):
-            if network(one) is None:
-                what = f"{one} is neither an address nor a network."
-                yield Finding(what, f"Write {_meant(one)}.", variable)
+        for entry in map(str, sequence(settings.settings[variable])):
+            if network(entry) is None:
+                problem = f"{entry} is neither an address nor a network."
+                yield Finding(problem, f"Write {_meant(entry)}.", variable)
 
 
 def _meant(text: str) -> str:
@@ -42,30 +42,30 @@ def _firewall_off(settings: HostSettings) -> Findings:
         return
     for variable in NETWORKS.values():
         if settings.settings[variable] != documented()[variable].get("default"):
-            what = f"{variable} is set, and {_VARIABLE} is none."
-            yield Finding(what, f"Set {_VARIABLE}: {NFTABLES}, or delete {variable}.", variable)
+            problem = f"{variable} is set, and {_VARIABLE} is none."
+            yield Finding(problem, f"Set {_VARIABLE}: {NFTABLES}, or delete {variable}.", variable)
 
 
 @rule("firewall-address", where="ansible_host")
 def _firewall_address(cluster: Cluster) -> Findings:
     """A firewall knows addresses alone, and would let nothing of such a host in."""
     for name in cluster.hosts:
-        others = [other for other in cluster.firewalls if other != name]
-        given = all(cluster.hosts[other].settings[_NODES] for other in others)
-        if not given and not cluster.addresses(name):
-            what = f"The control node finds no address of {listing(cluster.names(name), 'or')}."
+        peers = [peer for peer in cluster.firewalls if peer != name]
+        configured = all(cluster.hosts[peer].settings[_NODES] for peer in peers)
+        if not configured and not cluster.addresses(name):
+            problem = f"The control node finds no address of {listing(cluster.names(name), 'or')}."
             fix = f"Set ansible_host to an address, or add the addresses of the host to {_NODES}."
-            yield Finding(what, fix, hosts=(name,))
+            yield Finding(problem, fix, hosts=(name,))
 
 
 @host_rule("firewall-refused", where=_VARIABLE)
 def _firewall_refused(host: InspectedHost) -> Findings:
     """The rules would not be loaded, and the ports would stay open."""
     if host.found.refused_rules:
-        what = f"nft cannot load the rules: {host.found.refused_rules.rstrip('.')}."
+        problem = f"nft cannot load the rules: {host.found.refused_rules.rstrip('.')}."
         fix = f"Set {_VARIABLE}: none, or give the host a kernel with nf_tables"
-        more = "." if host.kernel_is_its_own else ", and the container the capability NET_ADMIN."
-        yield Finding(what, fix + more)
+        ending = "." if host.kernel_is_its_own else ", and the container the capability NET_ADMIN."
+        yield Finding(problem, fix + ending)
 
 
 @host_rule("firewall-source", where=_NODES)
@@ -73,14 +73,16 @@ def _firewall_source(host: InspectedHost) -> Findings:
     """The firewalls of the other hosts would drop its connections."""
     foreign = {
         source
-        for other, wall in host.cluster.firewalls.items()
-        if other != host.name
-        for name in host.cluster.names(other)
+        for peer, wall in host.cluster.firewalls.items()
+        if peer != host.name
+        for name in host.cluster.names(peer)
         for source in host.found.sources.get(name, ())
         if not wall.accepts(NODES, source)
     }
     if foreign:
-        found = listing(sorted(foreign))
-        what = f"It connects to the others from {found}, which is not among its addresses in the "
-        what += "inventory."
-        yield Finding(what, f"Add {found} to {_NODES}.")
+        sources = listing(sorted(foreign))
+        problem = (
+            f"It connects to the others from {sources}, which is not among its addresses in the "
+        )
+        problem += "inventory."
+        yield Finding(problem, f"Add {sources} to {_NODES}.")

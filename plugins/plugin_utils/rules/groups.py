@@ -31,11 +31,11 @@ def similar_group(name: str) -> str:
 
     A known name with a number after it, or `_` and a word, is a group within that one.
     """
-    known = (*GROUPS, *PARENTS)
-    inner = any(re.match(rf"{group}[_-]?\d", name) for group in known)
-    if name in known or inner or name.startswith(tuple(f"{group}_" for group in GROUPS)):
+    groups = (*GROUPS, *PARENTS)
+    inner = any(re.match(rf"{group}[_-]?\d", name) for group in groups)
+    if name in groups or inner or name.startswith(tuple(f"{group}_" for group in GROUPS)):
         return ""
-    return next(iter(difflib.get_close_matches(name.lower(), known, n=1, cutoff=_SIMILAR)), "")
+    return next(iter(difflib.get_close_matches(name.lower(), groups, n=1, cutoff=_SIMILAR)), "")
 
 
 @rule("unknown-group")
@@ -70,8 +70,8 @@ def _missing_partner_group(cluster: Cluster) -> Findings:
         if group == "kafka_brokers" and "zookeeper" in cluster.inventory.groups:
             continue
         if members and partner not in (*cluster.inventory.groups, *misspelt):
-            what = f"There are {group} ({listing(members)}) but no {partner}."
-            yield Finding(what, f"Add the group {partner}, for example with {members[0]}.")
+            problem = f"There are {group} ({listing(members)}) but no {partner}."
+            yield Finding(problem, f"Add the group {partner}, for example with {members[0]}.")
 
 
 @rule("unused-zookeeper", where="group zookeeper", severity="warning")
@@ -81,10 +81,10 @@ def _unused_zookeeper(cluster: Cluster) -> Findings:
     """
     if cluster.zookeeper and cluster.controllers and not cluster.inventory.members("spark_masters"):
         members = listing(cluster.zookeeper)
-        what = f"Nothing uses zookeeper ({members}): the brokers have kafka_controllers."
+        problem = f"Nothing uses zookeeper ({members}): the brokers have kafka_controllers."
         fix = "Delete the group zookeeper; for a cluster in ZooKeeper mode delete "
         fix += "kafka_controllers and set kafka_version: 3.9.2."
-        yield Finding(what, fix)
+        yield Finding(problem, fix)
 
 
 @rule("no-hosts")
@@ -93,9 +93,9 @@ def _no_hosts(cluster: Cluster) -> Findings:
     inventory = cluster.inventory
     misspelt = any(map(similar_group, inventory.groups))
     if not cluster.hosts and not misspelt and not inventory.unread_sources:
-        what = "No host is in a group of Millrace."
+        problem = "No host is in a group of Millrace."
         where = f"the inventory {listing(inventory.sources)}" if inventory.sources else "groups"
-        yield Finding(what, f"Add hosts to {listing(GROUPS, 'or')}.", where)
+        yield Finding(problem, f"Add hosts to {listing(GROUPS, 'or')}.", where)
 
 
 @rule("host-without-group", where="groups")
@@ -108,9 +108,9 @@ def _host_without_group(cluster: Cluster) -> Findings:
     placed = {name for group in theirs for name in inventory.members(group)}
     hosts = tuple(name for name in inventory.members("all") if name not in placed)
     if hosts and cluster.hosts:
-        what = f"{listing(hosts)} {'are' if len(hosts) > 1 else 'is'} in no group of Millrace."
+        problem = f"{listing(hosts)} {'are' if len(hosts) > 1 else 'is'} in no group of Millrace."
         fix = f"Add each to {listing(GROUPS, 'or')}, or remove it from the inventory."
-        yield Finding(what, fix, hosts=hosts)
+        yield Finding(problem, fix, hosts=hosts)
 
 
 @rule("address", where="ansible_host")
@@ -130,10 +130,12 @@ def no_address(text: str) -> str:
     if unusable := no_host(text.strip("[]")):
         return unusable
     if _NUMBERS.fullmatch(text):
-        parts = text.split(".")
-        if len(parts) != 4 or any(len(part) not in (1, 2, 3) or int(part) > 255 for part in parts):
+        octets = text.split(".")
+        if len(octets) != 4 or any(
+            len(octet) not in (1, 2, 3) or int(octet) > 255 for octet in octets
+        ):
             return "has only numbers, and is not an IPv4 address"
-        if any(len(part) > 1 and part.startswith("0") for part in parts):
+        if any(len(octet) > 1 and octet.startswith("0") for octet in octets):
             return "has a part that begins with 0, which some programs read in base 8"
         return ""
     inner = text[1:-1] if text.startswith("[") and text.endswith("]") else text
@@ -151,8 +153,8 @@ def reached_at(cluster: Cluster, host: str) -> tuple[str, int]:
 
 def to_correct(hosts: Sequence[str], address: str) -> list[str]:
     """Return those of some hosts with one address that need another: not the one of that name."""
-    others = [host for host in hosts if canonical(host) != address]
-    return others if len(others) < len(hosts) else [*hosts[1:]]
+    differing = [host for host in hosts if canonical(host) != address]
+    return differing if len(differing) < len(hosts) else [*hosts[1:]]
 
 
 @rule("ssh-port", where="ansible_port")
@@ -162,8 +164,8 @@ def _ssh_port(cluster: Cluster) -> Findings:
         value = cluster.inventory.hosts[host].connection.get("ansible_port", _SSH_PORT)
         port = integer(value)
         if port not in PORTS:
-            what = f"{value!r} is not a port."
-            yield Finding(what, f"Set a number from 1 to {PORTS[-1]}.", hosts=(host,))
+            problem = f"{value!r} is not a port."
+            yield Finding(problem, f"Set a number from 1 to {PORTS[-1]}.", hosts=(host,))
 
 
 @rule("same-address", where="ansible_host")
@@ -171,9 +173,9 @@ def _same_address(cluster: Cluster) -> Findings:
     """One machine would have two identities, each overwriting the other's files."""
     reached = {host: reached_at(cluster, host) for host in cluster.inventory.placed()}
     for (address, port), hosts in shared_values(reached):
-        what = f"{listing(hosts)} are all reached at {address}, port {port}."
+        problem = f"{listing(hosts)} are all reached at {address}, port {port}."
         fix = f"Set ansible_host of {listing(to_correct(hosts, address))} to its own address."
-        yield Finding(what, fix, hosts=tuple(hosts))
+        yield Finding(problem, fix, hosts=tuple(hosts))
 
 
 @rule("loopback-address", where="ansible_host")
@@ -185,12 +187,12 @@ def _loopback_address(cluster: Cluster) -> Findings:
     for host in hosts if len(hosts) > 1 else ():
         address, port = reached_at(cluster, host)
         if is_loopback(address) and port == _SSH_PORT:
-            what = f"{host} is reached at {address}."
+            problem = f"{host} is reached at {address}."
             fix = f"Set ansible_host of {host} to an address that the other hosts reach."
-            yield Finding(what, fix, hosts=(host,))
+            yield Finding(problem, fix, hosts=(host,))
         for service in cluster.services(host).values():
             variable = service.address_variable
             if is_loopback(str(service.settings[variable])) and service.product != "kafka":
-                what = f"{variable} of {host} is {service.settings[variable]}."
+                problem = f"{variable} of {host} is {service.settings[variable]}."
                 fix = f"Set {variable} to an address that the other hosts reach, or delete it."
-                yield Finding(what, fix, variable, (host,))
+                yield Finding(problem, fix, variable, (host,))

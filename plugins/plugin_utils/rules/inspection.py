@@ -17,31 +17,34 @@ from ..services.zookeeper.model import Member
 
 @dataclass(frozen=True)
 class Directory:
-    """A data directory as found; one that does not exist has the values of where it would be.
-
-    `parent` says whether the directory exists that it lies in. `names` are its children that are no
-    partitions, directories with a slash at their end; `partitions` are given only where `meta`, the
-    text of meta.properties, is missing. `device` is major:minor, `free` and `size` are in bytes,
-    `quorum` is the parsed quorum-state; `elected` says whether it holds records of a quorum that
-    once had a leader. `hdfs_id` is the cluster id of HDFS there, empty where it is not formatted.
-    """
+    """A data directory as found; one that does not exist has the values of where it would be."""
 
     path: str
     exists: bool = False
     parent: bool = True
+    """Whether the directory exists that it lies in."""
     meta: str | None = None
+    """The text of meta.properties."""
     names: tuple[str, ...] = ()
+    """Its children that are no partitions, directories with a slash at their end."""
     partitions: tuple[str, ...] = ()
+    """Given only where `meta` is missing."""
     quorum: Mapping[str, Any] | None = None
+    """The parsed quorum-state."""
     myid: str | None = None
     elected: bool = False
+    """Whether it holds records of a quorum that once had a leader."""
     hdfs_id: str = ""
+    """The cluster id of HDFS there, empty where it is not formatted."""
     mount: str = "/"
     device: str = ""
+    """As major:minor."""
     fstype: str = ""
     options: tuple[str, ...] = ()
     free: int = 0
+    """In bytes."""
     size: int = 0
+    """In bytes."""
     mounts_inside: tuple[str, ...] = ()
     unmounted: str = ""
 
@@ -53,62 +56,38 @@ class Directory:
 
 @dataclass(frozen=True)
 class Certificate:
-    """A PEM store that Kafka's configuration names, as the service's user may see it.
-
-    `wrong` is why Kafka would not start with it, `refused` why other nodes would not take it, both
-    empty if they may. `days_left`, `days_to_begin` and `names` are those of the first certificate,
-    and of a trust store the days of the last CA; `names` are None where they are not known.
-    `chain_days_left` is how long those are valid that follow it, None without any; all that count
-    if `chain_is_needed` up to one that is trusted, otherwise those that clients may need.
-    """
+    """A PEM store that Kafka's configuration names, as the service's user may see it."""
 
     path: str
     exists: bool = True
     readable: bool = True
     wrong: str = ""
+    """Why Kafka would not start with it, empty if it would."""
     refused: str = ""
+    """Why other nodes would not take it, empty if they would."""
     days_left: float | None = None
+    """Of the first certificate, and of a trust store the days of the last CA."""
     days_to_begin: float = 0.0
+    """Of the first certificate, and of a trust store the days of the last CA."""
     chain_days_left: float | None = None
+    """How long those are valid that follow the first certificate, None without any."""
     chain_is_needed: bool = False
+    """Whether all that follow count, up to one that is trusted; otherwise those count that clients
+    may need."""
     names: tuple[str, ...] | None = None
+    """Those of the first certificate, None where they are not known."""
 
 
 @dataclass(frozen=True)
 class Inspection:
-    """What was found on a host.
-
-    `python` is what Ansible runs there, `system_python` /usr/bin/python3, empty without one.
-    `shared_id` is the id in the shared directory of Spark, empty without one.
-    `javas` is home -> version of each Java there, `listeners` is port -> process for those of the
-    wanted ports on which another process listens, `addresses` is what the host resolves its own
-    advertised names to, `sources` from which addresses it connects to others, by their names, `nft`
-    whether nftables is installed, `openssl` the same of OpenSSL, `refused_rules` why nftables
-    refuses the rules of the firewall, empty if it does not, `firewall` which files of a firewall of
-    ours are there, `homes` says whether a
-    distribution is unpacked, `installed` is service -> the name of the home that its link leads to.
-    `programs` are those of the wanted programs that are there, by their paths, `site_units` those
-    of the units of their packages that the site has enabled, or written itself.
-    `absent_sources` are devices of host_mounts that do not exist, `occupied` its paths that hold
-    something. `between_nodes` is how a Kafka node that is configured there talks to brokers and
-    controllers, role -> listener, `protocols` what it knows, listener -> protocol, `authorizer` its
-    own, empty without one, None without a node, `authorities` the identities of the CAs that it
-    trusts, as `model.pem` has them, none without the file that Millrace makes, `signed_by` those
-    that follow the node's own certificate there. `spark_secret` is the digest of the secret that
-    Spark has there, empty without one, None without Spark. `ensemble_secured` says whether the
-    member of ZooKeeper that is configured there speaks TLS, None without one,
-    `ensemble_client_secured` the same of a broker as its client, `ensemble_authorities`
-    are the CAs that a member trusts of members, `ensemble_clients` those that it trusts of clients,
-    `ensemble_member_signed_by` those that have signed its certificate. `operation` is the record of
-    the last rolling change, with its `age` in seconds, `secrets` that of the generation of the
-    secrets with which the host was deployed, both empty without one.
-    `clock_offset` is in seconds against the control
-    node, less the transfer time of the answer; `time_service` is the one that runs.
-    """
+    """What was found on a host."""
 
     python: tuple[int, ...] = (3, 11)
+    """What Ansible runs there."""
     system_python: tuple[int, ...] = ()
+    """/usr/bin/python3, empty without one."""
     shared_id: str = ""
+    """The id in the shared directory of Spark, empty without one."""
     os_release: Mapping[str, str] = field(
         default_factory=lambda: {"ID": "debian", "VERSION_CODENAME": "bookworm"}
     )
@@ -123,43 +102,75 @@ class Inspection:
     tmp_options: tuple[str, ...] = ()
     clock_synchronised: bool | None = None
     clock_offset: float = 0.0
+    """In seconds against the control node, less the transfer time of the answer."""
     time_service: str = ""
+    """The one that runs."""
     javas: Mapping[str, str] = field(default_factory=dict)
+    """Home -> version of each Java there."""
     listeners: Mapping[str, str] = field(default_factory=dict)
+    """Port -> process for those of the wanted ports on which another process listens."""
     addresses: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """What the host resolves its own advertised names to."""
     sources: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """From which addresses it connects to others, by their names."""
     nft: bool = False
+    """Whether nftables is installed."""
     openssl: bool = True
+    """Whether OpenSSL is installed."""
     refused_rules: str = ""
+    """Why nftables refuses the rules of the firewall, empty if it does not."""
     firewall: tuple[str, ...] = ()
+    """Which files of a firewall of ours are there."""
     directories: tuple[Directory, ...] = ()
     mount_points: tuple[str, ...] = ()
     absent_sources: tuple[str, ...] = ()
+    """Devices of host_mounts that do not exist."""
     occupied: tuple[str, ...] = ()
+    """Paths of host_mounts that hold something."""
     homes: Mapping[str, bool] = field(default_factory=dict)
+    """Whether a distribution is unpacked."""
     installed: Mapping[str, str] = field(default_factory=dict)
+    """Service -> the name of the home that its link leads to."""
     opt_free: int = 0
     between_nodes: Mapping[str, str] = field(default_factory=dict)
+    """How a Kafka node that is configured there talks to brokers and controllers, role ->
+    listener."""
     protocols: Mapping[str, str] = field(default_factory=dict)
+    """What that node knows, listener -> protocol."""
     authorizer: str | None = None
+    """That of the node, empty without one, None without a node."""
     programs: tuple[str, ...] = ()
+    """Those of the wanted programs that are there, by their paths."""
     site_units: tuple[str, ...] = ()
+    """Those of the units of their packages that the site has enabled, or written itself."""
     authorities: tuple[str, ...] = ()
+    """The identities of the CAs that the node trusts, as `model.pem` has them, none without the
+    file that Millrace makes."""
     signed_by: tuple[str, ...] = ()
+    """The identities of those that follow the node's own certificate there."""
     spark_secret: str | None = None
+    """The digest of the secret that Spark has there, empty without one, None without Spark."""
     ensemble_secured: bool | None = None
+    """Whether the member of ZooKeeper that is configured there speaks TLS, None without one."""
     ensemble_client_secured: bool | None = None
+    """The same of a broker as its client."""
     ensemble_authorities: tuple[str, ...] = ()
+    """The CAs that a member trusts of members."""
     ensemble_clients: tuple[str, ...] = ()
+    """The CAs that a member trusts of clients."""
     ensemble_member_signed_by: tuple[str, ...] = ()
+    """The CAs that have signed the certificate of a member there."""
     operation: Mapping[str, Any] = field(default_factory=dict)
+    """The record of the last rolling change, with its `age` in seconds, empty without one."""
     secrets: Mapping[str, Any] = field(default_factory=dict)
+    """The record of the generation of the secrets with which the host was deployed, empty without
+    one."""
     certificates: tuple[Certificate, ...] = ()
 
     @property
     def facts(self) -> Facts:
         """What of it the model follows from."""
-        disks = {one.path: one.size >> 20 for one in self.directories}
+        disks = {directory.path: directory.size >> 20 for directory in self.directories}
         container = bool(self.container)
         python = ".".join(map(str, self.system_python[:2]))
         return Facts(
@@ -180,30 +191,31 @@ class Inspection:
     @classmethod
     def of(cls, data: Mapping[str, Any], clock_offset: float = 0.0) -> Inspection:
         """Return a module's answer as an inspection; the control node measured the offset."""
-        parts = {
+        fields = {
             "clock_offset": clock_offset,
-            "directories": tuple(Directory(**_tuples(one)) for one in data["directories"]),
-            "certificates": tuple(Certificate(**_tuples(one)) for one in data["certificates"]),
+            "directories": tuple(
+                Directory(**_tuples(directory)) for directory in data["directories"]
+            ),
+            "certificates": tuple(
+                Certificate(**_tuples(certificate)) for certificate in data["certificates"]
+            ),
         }
-        return cls(**{**_tuples(data), **parts})
+        return cls(**{**_tuples(data), **fields})
 
 
 @dataclass(frozen=True)
 class InspectedHost:
-    """A host: what the model wants of it, and what was found.
-
-    `allow_version_change` says which way Kafka's version may change over existing data: none, up,
-    down or any. `other_operation` describes the rolling change that has the lock of the cluster,
-    empty without one. `outside` are Kafka hosts that the run leaves out, where they were inspected
-    for their data alone.
-    """
+    """A host: what the model wants of it, and what was found."""
 
     cluster: Cluster
     name: str
     found: Inspection
     allow_version_change: str = "none"
+    """Which way Kafka's version may change over existing data: none, up, down or any."""
     other_operation: str = ""
+    """The rolling change that has the lock of the cluster, empty without one."""
     outside: tuple[InspectedHost, ...] = ()
+    """Kafka hosts that the run leaves out, where they were inspected for their data alone."""
 
     @property
     def host(self) -> HostSettings:
@@ -237,16 +249,18 @@ class InspectedHost:
 
     def directory(self, path: str) -> Directory | None:
         """Return a data directory as it was found."""
-        return next((one for one in self.found.directories if one.path == path), None)
+        return next(
+            (directory for directory in self.found.directories if directory.path == path), None
+        )
 
     def data(self) -> Iterator[tuple[DataDirectory, Directory]]:
         """Yield every data directory as it is wanted and as it was found, each path once."""
         seen: set[str] = set()
-        for wanted in self.cluster.directories(self.name):
-            found = self.directory(wanted.path)
-            if found is not None and wanted.path not in seen:
-                seen.add(wanted.path)
-                yield wanted, found
+        for configured in self.cluster.directories(self.name):
+            inspected = self.directory(configured.path)
+            if inspected is not None and configured.path not in seen:
+                seen.add(configured.path)
+                yield configured, inspected
 
     def on_present_disks(self) -> Iterator[tuple[DataDirectory, Directory]]:
         """Yield the data directories whose disk is there: not those that are yet to be mounted."""
@@ -255,9 +269,9 @@ class InspectedHost:
             for mount in self.host.mounts
             if mount["src"] and mount["path"] not in self.found.mount_points
         ]
-        for wanted, found in self.data():
-            if not any(is_below(found.path, path) for path in pending):
-                yield wanted, found
+        for configured, inspected in self.data():
+            if not any(is_below(inspected.path, path) for path in pending):
+                yield configured, inspected
 
 
 def is_below(path: str, parent: str) -> bool:
@@ -267,4 +281,4 @@ def is_below(path: str, parent: str) -> bool:
 
 def _tuples(data: Mapping[str, Any]) -> dict[str, Any]:
     """Return the data with its lists as tuples."""
-    return {key: tuple(one) if isinstance(one, list) else one for key, one in data.items()}
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in data.items()}

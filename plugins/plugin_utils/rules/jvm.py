@@ -44,19 +44,19 @@ def _java_package(cluster: Cluster) -> Findings:
     """The service would not start, or would run on a Java version that it does not support."""
     for host, settings in cluster.hosts.items():
         package = str(settings.settings["java_package"])
-        found = jvm_options.releases_in(package)
+        releases = jvm_options.releases_in(package)
         supported = {
             f"{PRODUCTS[name].name} {service.version}": version.java
             for name, service in cluster.services(host).items()
             if (version := PRODUCTS[name].supported.get(service.version))
         }
-        refusing = [name for name, able in supported.items() if not {*found} & {*able}]
-        if found and refusing:
+        refusing = [name for name, able in supported.items() if not {*releases} & {*able}]
+        if releases and refusing:
             common = sorted(set.intersection(*map(set, supported.values())))
-            what = f"{package} brings Java {found[0]}; {listing(refusing)} "
-            what += f"{'run' if len(refusing) > 1 else 'runs'} on {listing(common, 'or')}."
+            problem = f"{package} brings Java {releases[0]}; {listing(refusing)} "
+            problem += f"{'run' if len(refusing) > 1 else 'runs'} on {listing(common, 'or')}."
             fix = "Set a package that brings one of these, or delete java_package."
-            yield Finding(what, fix, hosts=(host,))
+            yield Finding(problem, fix, hosts=(host,))
 
 
 @rule("java-option", each=java_options)
@@ -67,15 +67,15 @@ def _java_option(service: Service, place: Place, words: list[str]) -> Findings:
     releases = _releases(service)
     for number, word in enumerate(words):
         before = words[:number]
-        found = None
+        problem = None
         if (before and before[-1] in _OPTIONS_WITH_VALUE) or word.startswith("@"):
             continue
         if not word.startswith("-"):
-            found = _without_hyphen(word, before)
+            problem = _without_hyphen(word, before)
         elif releases and _LENIENT not in words:
-            found = jvm_options.problem(word, before, releases)
-        if found:
-            yield Finding(*found, place)
+            problem = jvm_options.problem(word, before, releases)
+        if problem:
+            yield Finding(*problem, place)
 
 
 def _without_hyphen(word: str, before: list[str]) -> tuple[str, str]:
@@ -92,12 +92,14 @@ def _without_hyphen(word: str, before: list[str]) -> tuple[str, str]:
 def _jvm_port_shared(cluster: Cluster) -> Findings:
     """All daemons of a host get the same options: the one that starts second does not start."""
     for host, spark in cluster.spark.items():
-        for one in spark.jvm.ports:
+        for opened in spark.jvm.ports:
             if len(spark.units) > 1:
-                what = f"{listing(spark.units)} would all listen on port {one.port}."
-                chosen = "" if one.option == "-javaagent" else "; port 0 lets each JVM choose one"
-                fix = f"Remove {one.option}{chosen}."
-                yield Finding(what, fix, hosts=(host,))
+                problem = f"{listing(spark.units)} would all listen on port {opened.port}."
+                chosen = (
+                    "" if opened.option == "-javaagent" else "; port 0 lets each JVM choose one"
+                )
+                fix = f"Remove {opened.option}{chosen}."
+                yield Finding(problem, fix, hosts=(host,))
 
 
 @rule("java-collectors", each=java_options)
@@ -105,9 +107,11 @@ def _java_collectors(_: Service, place: Place, words: list[str]) -> Findings:
     """Java does not start with two garbage collectors."""
     matches = filter(None, map(_COLLECTOR.fullmatch, words))
     chosen = {match["name"]: match["sign"] == "+" for match in matches}  # the last one counts
-    found = [f"-XX:+{name}" for name, on in chosen.items() if on]
-    if len(found) > 1:
-        yield Finding(f"{listing(found)} are different garbage collectors.", "Keep one.", place)
+    collectors = [f"-XX:+{name}" for name, on in chosen.items() if on]
+    if len(collectors) > 1:
+        yield Finding(
+            f"{listing(collectors)} are different garbage collectors.", "Keep one.", place
+        )
 
 
 @rule("heap-option", each=all_services)
@@ -126,32 +130,36 @@ def _heap_option(service: Service) -> Findings:
 def _controls(cluster: Cluster) -> Iterator[tuple[str, Cluster, Service, Place, RemoteControl]]:
     """Yield what lets other hosts control a JVM of a service, with its place."""
     for host, service, place, words in java_options(cluster):
-        for one in remote_control(words):
-            yield host, cluster, service, place, one
+        for control in remote_control(words):
+            yield host, cluster, service, place, control
 
 
 @rule("jvm-open-to-everybody", each=_controls)
 def _jvm_open_to_everybody(
-    cluster: Cluster, service: Service, place: Place, one: RemoteControl
+    cluster: Cluster, service: Service, place: Place, control: RemoteControl
 ) -> Findings:
     """Whoever reaches the port may run code with the rights of the service, and the internet does
     reach it.
     """
-    if _is_on_the_internet(cluster, service, one):
-        what = f"{one.option} accepts connections from the internet without {one.missing}."
-        yield Finding(what, one.fix, place)
+    if _is_on_the_internet(cluster, service, control):
+        problem = (
+            f"{control.option} accepts connections from the internet without {control.missing}."
+        )
+        yield Finding(problem, control.fix, place)
 
 
 @rule("jvm-open", each=_controls, severity="warning")
-def _jvm_open(cluster: Cluster, service: Service, place: Place, one: RemoteControl) -> Findings:
+def _jvm_open(cluster: Cluster, service: Service, place: Place, control: RemoteControl) -> Findings:
     """Whoever reaches the port, or sees a login there, may run code with the rights of a service
     that is closed otherwise.
     """
-    if not service.is_open and not _is_on_the_internet(cluster, service, one):
-        what = f"{one.option} accepts connections from other hosts without {one.missing}."
-        yield Finding(what, one.fix, place)
+    if not service.is_open and not _is_on_the_internet(cluster, service, control):
+        problem = (
+            f"{control.option} accepts connections from other hosts without {control.missing}."
+        )
+        yield Finding(problem, control.fix, place)
 
 
-def _is_on_the_internet(cluster: Cluster, service: Service, one: RemoteControl) -> bool:
+def _is_on_the_internet(cluster: Cluster, service: Service, control: RemoteControl) -> bool:
     """Return whether the internet reaches a port that asks for no login."""
-    return one.by_anybody and bool(cluster.public_addresses(service.name, [one.port]))
+    return control.by_anybody and bool(cluster.public_addresses(service.name, [control.port]))

@@ -29,11 +29,11 @@ def _services(cluster: Cluster) -> Iterator[tuple[str, Service]]:
 def _known_bad_version(service: Service) -> Findings:
     """Whoever reaches the service may use the hole; that must be a decision, with its reason."""
     if refused := _refused(service):
-        what = f"{_name(service)} is known to be bad: {_listed(refused)}."
-        what += _unusable(service, refused)
+        problem = f"{_name(service)} is known to be bad: {_listed(refused)}."
+        problem += _unusable(service, refused)
         accepted = ", ".join(f"{entry['id']}: <why it is no danger here>" for entry in refused)
         fix = f"{_advice(service)}, or accept it: {_ACCEPTED}: {{{accepted}}}."
-        yield Finding(what, fix, f"{service.product}_version")
+        yield Finding(problem, fix, f"{service.product}_version")
 
 
 @rule("outdated-version", each=_services, severity="warning")
@@ -41,18 +41,18 @@ def _outdated_version(service: Service) -> Findings:
     """It gets no fixes any more, or has a hole that was accepted."""
     if _refused(service):
         return  # which says already where to go
-    parts = []
+    reasons = []
     if PRODUCTS[service.product].supported[service.version].standing == "to upgrade from":
-        parts.append("It is installed only to be upgraded from.")
+        reasons.append("It is installed only to be upgraded from.")
     holes_by_reason: dict[str, list[Entry]] = {}
     for entry in open_holes(service.product, service.version):
         holes_by_reason.setdefault(_reason(service, entry), []).append(entry)
-    parts += [
+    reasons += [
         f"{_listed(entries)} accepted: {reason}." for reason, entries in holes_by_reason.items()
     ]
-    if parts:
-        what = f"{_name(service)} is outdated. {' '.join(parts)}"
-        yield Finding(what, f"{_advice(service)}.", f"{service.product}_version")
+    if reasons:
+        problem = f"{_name(service)} is outdated. {' '.join(reasons)}"
+        yield Finding(problem, f"{_advice(service)}.", f"{service.product}_version")
 
 
 def _refused(service: Service) -> list[Entry]:

@@ -17,8 +17,8 @@ from .weakness import Weakness, is_empty
 
 def _weaknesses(product: str) -> Sequence[Weakness]:
     """Return those of the product whose keys they are."""
-    found = registry.module(product, "weaknesses")
-    return found.WEAKNESSES if found else ()
+    module = registry.module(product, "weaknesses")
+    return module.WEAKNESSES if module else ()
 
 
 def _given(cluster: Cluster) -> Iterator[tuple[str, Service, str, str, Any]]:
@@ -37,14 +37,18 @@ def _given(cluster: Cluster) -> Iterator[tuple[str, Service, str, str, Any]]:
 def _protection_weakened(service: Service, variable: str, key: str, value: object) -> Findings:
     """It removes a part of the protection of `standard`, or of `hosts`."""
     of_kafka = "kafka" in variable
-    for one in _weaknesses("kafka" if of_kafka else service.product):
-        known = one.key == (table_key(key) if of_kafka else key)
-        otherwise = any(is_true(service.config.get(other)) for other in one.instead)
-        weak = known and "${" not in str(value) and one.is_weak(value)
+    for weakness in _weaknesses("kafka" if of_kafka else service.product):
+        applies = weakness.key == (table_key(key) if of_kafka else key)
+        otherwise = any(
+            is_true(service.config.get(alternative)) for alternative in weakness.instead
+        )
+        weak = applies and "${" not in str(value) and weakness.is_weak(value)
         if weak and not otherwise and not service.is_open:
             written = listing(texts(value)) or ("empty" if is_empty(value) else str(value).lower())
-            preset = next((x[key] for x in service.layers.values() if key in x), None)
+            preset = next((layer[key] for layer in service.layers.values() if key in layer), None)
             again = "" if preset in (None, value) else f", so that it is {property_text(preset)}"
             yield Finding(
-                f"{key} is {written}. {one.follows}.", f"Delete it{again}.", f"{variable}[{key}]"
+                f"{key} is {written}. {weakness.follows}.",
+                f"Delete it{again}.",
+                f"{variable}[{key}]",
             )

@@ -48,13 +48,13 @@ def _ports(cluster: Cluster) -> Iterator[tuple[str, Ports, Ports]]:
     """Yield each host with the ports of Kafka and of the others, as the inventory gives them."""
     for host in cluster.hosts:
         kafka: Ports = {}
-        others: Ports = {}
-        for product, found in cluster.deployed(host).items():
-            (kafka if product == "kafka" else others).update(found.ports)
+        other_ports: Ports = {}
+        for product, part in cluster.deployed(host).items():
+            (kafka if product == "kafka" else other_ports).update(part.ports)
         for product, service in cluster.services(host).items():
             for opened in service.jvm.ports:
-                others[f"{product}_java_options ({opened.option})"] = opened.port
-        yield host, kafka, others
+                other_ports[f"{product}_java_options ({opened.option})"] = opened.port
+        yield host, kafka, other_ports
 
 
 @rule("service-address", each=all_services)
@@ -73,17 +73,21 @@ def _service_name_underscore(service: Service) -> Findings:
     """
     use = _USES_OF_NAMES.get(service.product, "") or ("TLS" if _shows_names(service) else "")
     if use and "_" in service.address and HOST.fullmatch(service.address):
-        what = f"{service.address} has an underscore, and Java takes no such name for {use}."
+        problem = f"{service.address} has an underscore, and Java takes no such name for {use}."
         fix = f"Set {service.address_variable} of {service.name} to a name without one, or an "
         fix += "address."
-        yield Finding(what, fix, service.address_variable)
+        yield Finding(problem, fix, service.address_variable)
 
 
 def _shows_names(service: Service) -> bool:
     """Return whether others compare the name of a service with its certificate."""
     if isinstance(service, KafkaNode):
-        listeners = (one for one in service.listeners.all if one.protocol.endswith("SSL"))
-        return any(service.properties.at(one).get(_NAME_CHECK, "https") for one in listeners)
+        listeners = (
+            listener for listener in service.listeners.all if listener.protocol.endswith("SSL")
+        )
+        return any(
+            service.properties.at(listener).get(_NAME_CHECK, "https") for listener in listeners
+        )
     return service.is_secured and service.product in ("schema_registry", "zookeeper")
 
 
@@ -100,9 +104,9 @@ def wrong_address(settings: Mapping[str, Any], variable: str, address: str) -> F
 
 
 @rule("port-range", each=_ports, where="ports")
-def _port_range(kafka: Ports, others: Ports) -> Findings:
+def _port_range(kafka: Ports, other_ports: Ports) -> Findings:
     """There is no such port."""
-    for name, port in {**kafka, **others}.items():
+    for name, port in {**kafka, **other_ports}.items():
         # The rule key-value refuses any other text.
         checked = integer(port) is not None or not name.startswith("spark.")
         if checked and integer(port) not in PORTS:
@@ -111,10 +115,10 @@ def _port_range(kafka: Ports, others: Ports) -> Findings:
 
 def _lowest_ports(cluster: Cluster) -> Iterator[tuple[str, int, Ports]]:
     """Yield each host with the lowest port that not only root may open, and its ports."""
-    for host, kafka, others in _ports(cluster):
-        wanted = mapping(cluster.hosts[host].settings["host_sysctl"]).get(_SYSCTL)
-        lowest = integer(wanted)
-        yield host, _UNPRIVILEGED if lowest is None else lowest, {**kafka, **others}
+    for host, kafka, other_ports in _ports(cluster):
+        configured = mapping(cluster.hosts[host].settings["host_sysctl"]).get(_SYSCTL)
+        lowest = integer(configured)
+        yield host, _UNPRIVILEGED if lowest is None else lowest, {**kafka, **other_ports}
 
 
 @rule("port-privileged", each=_lowest_ports, where="ports")
@@ -130,21 +134,21 @@ def _port_privileged(lowest: int, ports: Ports) -> Findings:
 
 def _reserved(text: str) -> list[range]:
     """Return the ports of a list such as `8080,9000-9100`."""
-    parts = [[integer(end.strip()) or 0 for end in part.split("-")] for part in text.split(",")]
-    return [range(ends[0], ends[-1] + 1) for ends in parts]
+    bounds = [[integer(end.strip()) or 0 for end in entry.split("-")] for entry in text.split(",")]
+    return [range(ends[0], ends[-1] + 1) for ends in bounds]
 
 
 @rule("port-ephemeral", where="host_sysctl")
 def _port_ephemeral(cluster: Cluster) -> Findings:
     """An outgoing connection may have the port when the service is to start, which then fails."""
     hit: set[int] = set()
-    for host, kafka, others in _ports(cluster):
+    for host, kafka, other_ports in _ports(cluster):
         settings = mapping(cluster.hosts[host].settings["host_sysctl"])
-        ends = [integer(one) or 0 for one in str(settings.get(_LOCAL, "")).split()]
+        ends = [integer(word) or 0 for word in str(settings.get(_LOCAL, "")).split()]
         reserved = _reserved(str(settings.get(_RESERVED, "")))
-        numbers = {integer(port) or 0 for port in (*kafka.values(), *others.values())} - {0}
-        inside = {one for one in numbers if ends and ends[0] <= one <= ends[-1]}
-        hit |= {one for one in inside if not any(one in ports for ports in reserved)}
+        numbers = {integer(port) or 0 for port in (*kafka.values(), *other_ports.values())} - {0}
+        inside = {number for number in numbers if ends and ends[0] <= number <= ends[-1]}
+        hit |= {number for number in inside if not any(number in ports for ports in reserved)}
     if hit:
         fix = f"Set {_LOCAL} to a range above them, or add {','.join(map(str, sorted(hit)))} to "
         fix += f"{_RESERVED}."
@@ -152,16 +156,16 @@ def _port_ephemeral(cluster: Cluster) -> Findings:
 
 
 @rule("port-conflict", each=_ports, where="ports")
-def _port_conflict(kafka: Ports, others: Ports) -> Findings:
+def _port_conflict(kafka: Ports, other_ports: Ports) -> Findings:
     """The service that starts second fails."""
     names = {port: name for name, port in kafka.items()}
-    numbers = {name: integer(port) or 0 for name, port in others.items()}
+    numbers = {name: integer(port) or 0 for name, port in other_ports.items()}
     legal = {name: port for name, port in numbers.items() if port in PORTS}
     used = {*names, *legal.values()}
     for name, port in legal.items():
         if port in names:
-            what = f"{names[port]} and {name} both have port {port}."
-            yield Finding(what, f"Set {name}: {free_port(port, used)}.")
+            problem = f"{names[port]} and {name} both have port {port}."
+            yield Finding(problem, f"Set {name}: {free_port(port, used)}.")
         names.setdefault(port, name)
 
 
@@ -197,7 +201,7 @@ def _heap_over_memory(settings: HostSettings, heaps: dict[str, str]) -> Findings
     memory, total = settings.memory_mb or 0, sum(sizes.values())
     if memory <= 0 or total <= memory:
         return
-    parts = listing(f"{name} {size} MiB" for name, size in sizes.items())
+    listed = listing(f"{name} {size} MiB" for name, size in sizes.items())
     largest = max(sizes, key=lambda name: sizes[name])
     room = memory - (total - sizes[largest])
     if largest == "kafka_heap":  # more has a rule of its own
@@ -205,7 +209,7 @@ def _heap_over_memory(settings: HostSettings, heaps: dict[str, str]) -> Findings
     fix = "Move a service to another host, or correct host_memory_mb."
     if room >= _LEAST_HEAP_MB:
         fix = f"Set {largest.split()[0]} to {room}m or less, or correct host_memory_mb."
-    yield Finding(f"{parts}: {total} MiB > {memory} MiB of memory.", fix)
+    yield Finding(f"{listed}: {total} MiB > {memory} MiB of memory.", fix)
 
 
 @rule("heap-over-half", each=brokers, where="kafka_heap")
@@ -213,9 +217,9 @@ def _heap_over_half(node: KafkaNode) -> Findings:
     """Kafka reads and writes through the page cache, which uses the remaining memory."""
     memory, heap = node.host.memory_mb or 0, heap_mb(node.heap) or 0
     if memory >= _LEAST_BROKER_MB and memory // 2 < heap <= memory:
-        what = f"kafka_heap {heap} MiB > half of {memory} MiB of memory."
+        problem = f"kafka_heap {heap} MiB > half of {memory} MiB of memory."
         fix = f"Set kafka_heap to {memory // 2}m or less, or correct host_memory_mb."
-        yield Finding(what, fix)
+        yield Finding(problem, fix)
 
 
 @host_rule("port-in-use")
@@ -249,14 +253,14 @@ def _advertised_is_loopback(host: InspectedHost) -> Findings:
 def _loopback(host: InspectedHost, name: str, peers: list[str]) -> Findings:
     """Find a service's name that is only a loopback address, where there are other hosts."""
     service = host.cluster.services(host.name).get(name)
-    found = host.found.addresses.get(service.address, ()) if service else ()
-    if not service or not found or peers == [host.name]:
+    addresses = host.found.addresses.get(service.address, ()) if service else ()
+    if not service or not addresses or peers == [host.name]:
         return
-    if all(ipaddress.ip_address(one.partition("%")[0]).is_loopback for one in found):
+    if all(ipaddress.ip_address(address.partition("%")[0]).is_loopback for address in addresses):
         fix = (
-            f"Remove {service.address} from the line of {found[0]} in /etc/hosts (Debian's "
+            f"Remove {service.address} from the line of {addresses[0]} in /etc/hosts (Debian's "
             f"installer writes 127.0.1.1), or set ansible_host or {service.address_variable} to an "
             "address."
         )
-        what = f"{service.address} resolves to {listing(found)} on the host itself."
-        yield Finding(what, fix, service.address_variable)
+        problem = f"{service.address} resolves to {listing(addresses)} on the host itself."
+        yield Finding(problem, fix, service.address_variable)

@@ -44,15 +44,14 @@ Value = TypeVar("Value", bound=Hashable)
 
 @dataclass(frozen=True)
 class Property:
-    """A property that the inventory sets: in which variable, the key and the value.
-
-    `hidden` says whether the value comes from a vault or an expression: it may be a secret.
-    """
+    """A property that the inventory sets."""
 
     layer: str
+    """In which variable."""
     key: str
     value: Any
     hidden: bool
+    """Whether the value comes from a vault or an expression: it may be a secret."""
 
     @property
     def where(self) -> str:
@@ -62,10 +61,10 @@ class Property:
 
 def heap_in_options(service: Service) -> str:
     """Return the heap that a service's Java options set, empty if they set none."""
-    found = [
+    sizes = [
         match["size"] for word in service.jvm.words if (match := _LARGEST_HEAP.fullmatch(word))
     ]
-    return found[-1] if found else ""
+    return sizes[-1] if sizes else ""
 
 
 def uses_ansible_host(settings: Mapping[str, Any], variable: str) -> bool:
@@ -128,12 +127,12 @@ def properties(
         for host, inventory in cluster.inventory.hosts.items():
             for name, service in cluster.services(host).items():
                 for layer in service.own_layers if name in services else ():
-                    for found, value in service.layers[layer].items():
-                        if key in ("", found) and (found in service.owned) == owned:
+                    for property_key, value in service.layers[layer].items():
+                        if key in ("", property_key) and (property_key in service.owned) == owned:
                             hidden = not inventory.expressions.keys().isdisjoint(
-                                (layer, f"{layer}[{found}]")
+                                (layer, f"{layer}[{property_key}]")
                             )
-                            yield host, service, Property(layer, found, value, hidden)
+                            yield host, service, Property(layer, property_key, value, hidden)
 
     return each
 
@@ -142,9 +141,9 @@ def java_options(cluster: Cluster) -> Iterator[tuple[str, Service, Place, list[s
     """Yield each host's services with the place and the words of each list of Java's options."""
     for host, service in all_services(cluster):
         yield host, service, service.jvm.options_variable, service.jvm.words
-    for host, service, one in properties("spark")(cluster):
-        if _OF_APPLICATIONS.fullmatch(one.key):
-            yield host, service, one.where, java_words(one.value)
+    for host, service, setting in properties("spark")(cluster):
+        if _OF_APPLICATIONS.fullmatch(setting.key):
+            yield host, service, setting.where, java_words(setting.value)
 
 
 def place(node: KafkaNode, *keys: str) -> str:
@@ -167,7 +166,7 @@ def falls_back_to_default(cluster: Cluster, host: str, *variables: str) -> bool:
     consequences are not reported.
     """
     written = cluster.inventory.hosts[host]
-    invalid = {one.name for one in cluster.invalid.get(host, ())}
+    invalid = {entry.name for entry in cluster.invalid.get(host, ())}
     return any(written.is_unknown(variable) or variable in invalid for variable in variables)
 
 
@@ -180,10 +179,10 @@ def nodes_as_written(cluster: Cluster) -> Iterator[tuple[str, KafkaNode]]:
 
 def holders(values: Mapping[Key, Value]) -> dict[Value, list[Key]]:
     """Return value -> the hosts that have it."""
-    found: dict[Value, list[Key]] = {}
+    hosts_by_value: dict[Value, list[Key]] = {}
     for host, value in values.items():
-        found.setdefault(value, []).append(host)
-    return found
+        hosts_by_value.setdefault(value, []).append(host)
+    return hosts_by_value
 
 
 def shared_values(values: Mapping[Key, Value]) -> Iterator[tuple[Value, list[Key]]]:
@@ -197,30 +196,30 @@ def one_value(cluster: Cluster, place: str, hosts: Mapping[str, Part], *variable
     Those whose value is not known are left out.
     """
     for variable in variables:
-        known = {
+        values = {
             host: repr(part.settings[variable])
             for host, part in hosts.items()
             if not falls_back_to_default(cluster, host, variable)
         }
-        groups = [listing(names) for names in holders(known).values()]
+        groups = [listing(names) for names in holders(values).values()]
         if len(groups) > 1:
-            what = f"{variable} is not the same on {listing(groups, 'as on')}."
-            yield Finding(what, f"Set {variable} once, {place}.", variable, tuple(known))
+            problem = f"{variable} is not the same on {listing(groups, 'as on')}."
+            yield Finding(problem, f"Set {variable} once, {place}.", variable, tuple(values))
 
 
 def taken_user(cluster: Cluster, user: str, owner: str) -> Findings:
     """Yield a finding if kafka_users has a service's own user, on a cluster with passwords."""
     for node in cluster.kafka.values():
-        given = [str(one.get("name")) for one in node.settings["kafka_users"]]
-        if user in given and not node.is_open:
-            what = f"kafka_users has an entry {user}, the user of {owner}."
-            yield Finding(what, "Delete it, or give it another name.")
+        names = [str(entry.get("name")) for entry in node.settings["kafka_users"]]
+        if user in names and not node.is_open:
+            problem = f"kafka_users has an entry {user}, the user of {owner}."
+            yield Finding(problem, "Delete it, or give it another name.")
             return
 
 
 def differing(cluster: Cluster, variable: str, values: Mapping[str, str]) -> str:
     """Return which hosts have which value of a variable, empty if it is the same everywhere."""
     taken = [host for host in values if not falls_back_to_default(cluster, host, variable)]
-    found = holders({host: values[host] for host in taken})
-    parts = (f"{value or 'none'} on {listing(hosts)}" for value, hosts in found.items())
-    return listing(parts) if len(found) > 1 else ""
+    hosts_by_value = holders({host: values[host] for host in taken})
+    phrases = (f"{value or 'none'} on {listing(hosts)}" for value, hosts in hosts_by_value.items())
+    return listing(phrases) if len(hosts_by_value) > 1 else ""

@@ -31,7 +31,7 @@ _TMP_OPTIONS = ("org.xerial.snappy.tempdir", "ZstdTempFolder")
 
 
 def _tested_systems() -> str:
-    return listing((one.advice for one in families().values() if one.tested), "or")
+    return listing((family.advice for family in families().values() if family.tested), "or")
 
 
 @host_rule("operating-system", where="/etc/os-release")
@@ -46,20 +46,20 @@ def _system_untested(host: InspectedHost) -> Findings:
     """Package names, paths and services are taken from its documentation; they are not tested."""
     facts = host.found.facts
     if facts.family and facts.os_release.get("ID") not in facts.family.tested:
-        what = f"The system is {host.found.os_name}, which has not been tested."
-        yield Finding(what, f"Use {_tested_systems()}, or try it on a spare host first.")
+        problem = f"The system is {host.found.os_name}, which has not been tested."
+        yield Finding(problem, f"Use {_tested_systems()}, or try it on a spare host first.")
 
 
 @host_rule("release-untested", where="/etc/os-release", severity="warning")
 def _release_untested(host: InspectedHost) -> Findings:
     """It is not tested; its Java may be one that the products do not accept."""
     family, release = host.found.facts.family, host.found.facts.release
-    given = host.host.settings["java_home"] or host.host.settings["java_package"]
-    if family and release not in family.java_releases and not given:
-        known = listing(family.java_releases, "and")
+    chosen_java = host.host.settings["java_home"] or host.host.settings["java_package"]
+    if family and release not in family.java_releases and not chosen_java:
+        tested = listing(family.java_releases, "and")
         system = f"{release or 'unknown'} of {host.found.os_name}"
-        what = f"The release {system} is not one of {known}."
-        yield Finding(what, "Set java_package or java_home.")
+        problem = f"The release {system} is not one of {tested}."
+        yield Finding(problem, "Set java_package or java_home.")
 
 
 @host_rule("python-too-old", where="ansible_python_interpreter")
@@ -87,8 +87,8 @@ def _selinux(host: InspectedHost) -> Findings:
     contexts = family.selinux.get("contexts", {}) if family else {}
     if contexts:
         names = {"data": "the data directories"}
-        parts = listing(f"{kind} to {names.get(path, path)}" for path, kind in contexts.items())
-        fix = f"Assign type {parts} (semanage fcontext, restorecon), or set SELinux to permissive."
+        types = listing(f"{kind} to {names.get(path, path)}" for path, kind in contexts.items())
+        fix = f"Assign type {types} (semanage fcontext, restorecon), or set SELinux to permissive."
     yield Finding("SELinux is enforcing, and Millrace ships no policy.", fix)
 
 
@@ -98,8 +98,8 @@ def _java_home(settings: HostSettings) -> Findings:
     home = settings.settings["java_home"].rstrip("/")
     if home and not home.startswith("/"):
         yield Finding(f"java_home is {home}, which is no absolute path.", "Set it from / on.")
-    elif home and (found := _PROGRAM.search(home)):
-        better = home[: found.start()]
+    elif home and (match := _PROGRAM.search(home)):
+        better = home[: match.start()]
         # /usr/bin has links to the Java of a package, whose home is elsewhere.
         fix = "Delete it for Java's package, or set the directory of the Java itself."
         fix = fix if better in ("", "/usr", "/usr/local") else f"Set java_home: {better}."
@@ -154,11 +154,11 @@ def _open_files(host: InspectedHost) -> Findings:
     """A broker holds several files for each segment and one for each connection."""
     limit = host.found.open_files
     if limit is not None and limit < OPEN_FILES:
-        what = f"A service may open at most {limit} files; its unit asks for {OPEN_FILES}."
+        problem = f"A service may open at most {limit} files; its unit asks for {OPEN_FILES}."
         fix = f"Set fs.nr_open to at least {OPEN_FILES} (host_sysctl)."
         if not host.kernel_is_its_own:
             fix = "Start the container with a higher limit."
-        yield Finding(what, fix)
+        yield Finding(problem, fix)
 
 
 @host_rule("tmp-noexec", where=_TMP)
@@ -176,8 +176,8 @@ def _tmp_noexec(host: InspectedHost) -> Findings:
 def _java(host: InspectedHost) -> Findings:
     """The service would not start, or would run on a Java version that it does not support."""
     home, settings = host.host.java.home, host.host.settings
-    found = host.found.javas.get(home)
-    if found is None and settings["java_home"] and not settings["java_package"]:
+    installed = host.found.javas.get(home)
+    if installed is None and settings["java_home"] and not settings["java_package"]:
         fix = "Correct java_home, or leave it empty for a package."
         yield Finding(f"{home}/bin/java does not exist.", fix, "java_home")
         return
@@ -185,11 +185,11 @@ def _java(host: InspectedHost) -> Findings:
     for name, service in host.cluster.services(host.name).items():
         release = PRODUCTS[name].supported.get(service.version)
         if version and release and version not in release.java:
-            state = "would get" if found is None else "has"
-            what = f"{PRODUCTS[name].name} {service.version} runs on Java "
-            what += f"{listing(release.java, 'or')}; {home} {state} {found or version}."
+            state = "would get" if installed is None else "has"
+            problem = f"{PRODUCTS[name].name} {service.version} runs on Java "
+            problem += f"{listing(release.java, 'or')}; {home} {state} {installed or version}."
             fix = "Set java_home to one of these, or java_package to a package that brings it."
-            yield Finding(what, fix, "java_home" if settings["java_home"] else "java_package")
+            yield Finding(problem, fix, "java_home" if settings["java_home"] else "java_package")
 
 
 @host_rule("java-package-home", where="java_package")
@@ -205,22 +205,22 @@ def _java_package_home(host: InspectedHost) -> Findings:
 
 def java_version(host: InspectedHost) -> int | None:
     """Return the feature release of the Java that will run, None where it cannot be known."""
-    found = host.found.javas.get(host.host.java.home)
+    installed = host.found.javas.get(host.host.java.home)
     package = host.host.settings["java_package"]
-    if found is None and not package:
+    if installed is None and not package:
         return host.host.java.version
-    return release_in(package if found is None else found)
+    return release_in(package if installed is None else installed)
 
 
 @hosts_rule("java-differs", where="Java", severity="warning")
 def _java_differs(hosts: Sequence[InspectedHost]) -> Findings:
     """A fault that only some nodes have is hard to find."""
     versions = {host.name: version for host in hosts if (version := java_version(host))}
-    found = sorted(holders(versions).items())
-    if len(found) > 1:
-        what = listing(f"Java {version} on {listing(names)}" for version, names in found)
+    groups = sorted(holders(versions).items())
+    if len(groups) > 1:
+        listed = listing(f"Java {version} on {listing(names)}" for version, names in groups)
         fix = "Run one version on all hosts (java_package or java_home)."
-        yield Finding(f"The hosts run {what}.", fix, hosts=tuple(versions))
+        yield Finding(f"The hosts run {listed}.", fix, hosts=tuple(versions))
 
 
 @host_rule("clock-unsynchronised", where="host_time_service", severity="warning")

@@ -35,13 +35,13 @@ _LOWEST = {
 @rule("unknown-variable", each=host_variables)
 def _unknown_variable(host: HostVariables) -> Findings:
     """Ansible ignores an unknown variable silently."""
-    known = sorted(documented())
+    documented_names = sorted(documented())
     unresolved = {name.partition("[")[0] for name in host.unresolved}
-    for name in sorted({*host.variables, *unresolved} - {*known, *CONNECTION}):
-        what = f"No role has a variable {name}."
-        near = nearest(name, known)
+    for name in sorted({*host.variables, *unresolved} - {*documented_names, *CONNECTION}):
+        problem = f"No role has a variable {name}."
+        near = nearest(name, documented_names)
         fix = f"Did you mean {near}? Otherwise delete it." if near else "Delete it."
-        yield Finding(what, fix, name)
+        yield Finding(problem, fix, name)
 
 
 @rule("similar-variable", each=host_variables)
@@ -72,10 +72,12 @@ def _variable_without_group(cluster: Cluster) -> Findings:
     for variable, group in _DESCRIBED.items():
         if cluster.inventory.members(group) or group in misspelt:
             continue
-        hosts = [name for name, one in host_variables(cluster) if one.variables.get(variable)]
+        hosts = [name for name, host in host_variables(cluster) if host.variables.get(variable)]
         if hosts:
-            what = f"{variable} is set, and the group {group} has no host."
-            yield Finding(what, f"Add hosts to {group}, or delete {variable}.", variable, (*hosts,))
+            problem = f"{variable} is set, and the group {group} has no host."
+            yield Finding(
+                problem, f"Add hosts to {group}, or delete {variable}.", variable, (*hosts,)
+            )
 
 
 @rule("misplaced-property", each=_hosts_and_services)
@@ -100,23 +102,27 @@ def _unreadable_file(host: HostVariables) -> Findings:
 @rule("unresolved-variable", each=_hosts_and_services)
 def _unresolved_variable(host: HostVariables, services: list[Service]) -> Findings:
     """Everything that depends on it would be wrong; the other rules check its default instead."""
-    absent = tuple(f"{name}_" for name in {*JAVA_PRODUCTS} - {one.product for one in services})
+    absent = tuple(
+        f"{name}_" for name in {*JAVA_PRODUCTS} - {service.product for service in services}
+    )
     for name, reason in host.unresolved.items():
         if name.startswith(absent) and name.partition("[")[0] in documented():
             continue  # nothing on this host reads it
-        what = f"{name} cannot be resolved: {reason}."
+        problem = f"{name} cannot be resolved: {reason}."
         fix = f"Correct the expression of {name}."
         if LOCKED in reason.lower():
             fix = VAULT_FIX
-        yield Finding(what, fix, name)
+        yield Finding(problem, fix, name)
 
 
 @rule("variable-value", each=lambda cluster: cluster.invalid.items())
 def _variable_value(invalid: list[Invalid]) -> Findings:
     """The role would fail, or do something other than intended."""
-    for one in invalid:
-        if one.name not in _IDS:
-            yield Finding(one.message, _wanted(one.name, documented()[one.name]), one.name)
+    for variable in invalid:
+        if variable.name not in _IDS:
+            yield Finding(
+                variable.message, _wanted(variable.name, documented()[variable.name]), variable.name
+            )
 
 
 @rule("variable-range", each=hosts)
@@ -144,9 +150,11 @@ def _account_shared(_: HostVariables, services: list[Service]) -> Findings:
     """Spark's account has the user id spark_uid on every host, which one made for another service
     has not.
     """
-    accounts = {one.product: str(one.settings[f"{one.product}_user"]) for one in services}
+    accounts = {
+        service.product: str(service.settings[f"{service.product}_user"]) for service in services
+    }
     name = accounts.pop("spark", "")
-    for product in (one for one, account in accounts.items() if account == name):
+    for product in (owner for owner, account in accounts.items() if account == name):
         fix = f"Set spark_user: {'spark' if name != 'spark' else 'spark-jobs'}."
         yield Finding(f"{product}_user is {name} too.", fix)
 
@@ -155,8 +163,8 @@ def _wanted(name: str, option: Option) -> str:
     kind = option.get("type", "str")
     of = f" of {option['elements']}" if "elements" in option else ""
     if "options" in option:
-        parts = (f"{key} ({part['type']})" for key, part in option["options"].items())
-        of += f" with {listing(parts)}"
+        keys = (f"{key} ({suboption['type']})" for key, suboption in option["options"].items())
+        of += f" with {listing(keys)}"
     fix = f"Set {name} to {'an' if kind == 'int' else 'a'} {kind}{of}"
     if "choices" in option:
         fix += f": {listing(option['choices'], 'or')}"

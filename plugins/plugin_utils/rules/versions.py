@@ -37,17 +37,19 @@ def _version(cluster: Cluster) -> Findings:
             reason = product.blocked.get(service.version)
             shown = service.version if _PLAIN.fullmatch(service.version) else repr(service.version)
             good, risky = _choices(name, product)
-            what = f"{product.name} {shown} is not supported."
+            problem = f"{product.name} {shown} is not supported."
             fix = f"Set {variable}: {listing(good, 'or')}"
             if reason:
-                what = f"{product.name} {service.version} is refused: {reason}."
+                problem = f"{product.name} {service.version} is refused: {reason}."
             elif isinstance(written, (int, float)):
-                what = f"YAML read {variable} as {written!r} ({yaml_type(written)}), not as text: "
-                what += "3.10 becomes 3.1."
+                problem = (
+                    f"YAML read {variable} as {written!r} ({yaml_type(written)}), not as text: "
+                )
+                problem += "3.10 becomes 3.1."
                 fix = f"Set {listing(map(repr, good), 'or')}, in quotes"
             if risky:
                 fix += f"; {listing(risky)} can be had only with accepted_risks"
-            yield Finding(what, f"{fix}.", variable, (host,))
+            yield Finding(problem, f"{fix}.", variable, (host,))
 
 
 def _choices(name: str, product: Product) -> tuple[list[str], list[str]]:
@@ -61,28 +63,34 @@ def _version_differs(cluster: Cluster) -> Findings:
     """The inventory describes the cluster's final state; a rolling upgrade brings it there."""
     for name, product in PRODUCTS.items():
         services = {host: cluster.services(host) for host in cluster.hosts}
-        written = {host: found[name].version for host, found in services.items() if name in found}
+        written = {
+            host: by_product[name].version
+            for host, by_product in services.items()
+            if name in by_product
+        }
         # The rule `version` refuses the others.
-        versions = {host: one for host, one in written.items() if one in product.supported}
+        versions = {
+            host: version for host, version in written.items() if version in product.supported
+        }
         variable = f"{name}_version"
-        parts = differing(cluster, variable, versions)
-        if parts:
+        differences = differing(cluster, variable, versions)
+        if differences:
             newest = max(versions.values(), key=release_numbers)
-            what = f"{product.name} has more than one version: {parts}."
-            yield Finding(what, f"Set {variable}: {newest} for all of them.", variable)
+            problem = f"{product.name} has more than one version: {differences}."
+            yield Finding(problem, f"Set {variable}: {newest} for all of them.", variable)
 
 
 @rule("zookeeper-mode", where="groups")
 def _zookeeper_mode(cluster: Cluster) -> Findings:
     """Kafka 4.x has no ZooKeeper mode."""
     for node in cluster.kafka.values() if cluster.inventory.in_zookeeper_mode else ():
-        known = not falls_back_to_default(cluster, node.name, "kafka_version")
-        if known and release_numbers(node.version) >= _WITHOUT_ZOOKEEPER:
-            what = f"Kafka {node.version} on the ensemble {listing(cluster.zookeeper)}: "
-            what += "Kafka 4.x has no ZooKeeper mode."
+        as_written = not falls_back_to_default(cluster, node.name, "kafka_version")
+        if as_written and release_numbers(node.version) >= _WITHOUT_ZOOKEEPER:
+            problem = f"Kafka {node.version} on the ensemble {listing(cluster.zookeeper)}: "
+            problem += "Kafka 4.x has no ZooKeeper mode."
             fix = f"Add the group kafka_controllers, or set kafka_version: {_LAST_WITH_ZOOKEEPER} "
             fix += "and accepted_risks."
-            yield Finding(what, fix, hosts=(node.name,))
+            yield Finding(problem, fix, hosts=(node.name,))
 
 
 def _from_archive(cluster: Cluster) -> Iterator[tuple[str, KafkaNode]]:
@@ -105,11 +113,11 @@ def _archive_incomplete(node: KafkaNode) -> Findings:
         yield Finding("The archive has no url.", fix, "kafka_archive.url")
     sha512 = archive.get("sha512") or ""
     if not _SHA512.fullmatch(sha512):
-        what = f"sha512 has {len(sha512)} characters, 128 hexadecimal digits are needed."
+        problem = f"sha512 has {len(sha512)} characters, 128 hexadecimal digits are needed."
         if len(sha512) == 128:
-            what = "sha512 contains characters that are not hexadecimal digits."
+            problem = "sha512 contains characters that are not hexadecimal digits."
         fix = "Set kafka_archive.sha512 to the digits only, from the archive's .sha512 file."
-        yield Finding(what, fix, "kafka_archive.sha512")
+        yield Finding(problem, fix, "kafka_archive.sha512")
 
 
 @rule("archive-name", each=_from_archive, where="kafka_archive.url")
@@ -118,11 +126,11 @@ def _archive_name(node: KafkaNode) -> Findings:
     name = (node.settings["kafka_archive"].get("url") or "").rpartition("/")[2]
     match = _ARCHIVE.match(name)
     if match and (match["scala"], match["version"]) != (SCALA, node.version):
-        what = f"{name} is Kafka {match['version']} for Scala {match['scala']}, "
-        what += f"kafka_version is {node.version}."
+        problem = f"{name} is Kafka {match['version']} for Scala {match['scala']}, "
+        problem += f"kafka_version is {node.version}."
         fix = f"Set kafka_archive.url to kafka_{SCALA}-{node.version}.tgz, or kafka_version "
         fix += "to the archive's."
-        yield Finding(what, fix)
+        yield Finding(problem, fix)
     elif name.endswith(("-src.tgz", "-site-docs.tgz")):
         fix = f"Set kafka_archive.url to kafka_{SCALA}-{node.version}.tgz, and its sha512."
         yield Finding(f"{name} has no programs of Kafka.", fix)
@@ -137,43 +145,47 @@ def _installed_and_wanted(host: InspectedHost) -> Iterator[tuple[str, str, str]]
 
     Only what has written data counts: without it any version may be installed.
     """
-    wanted = host.kafka.version if host.kafka else ""
-    found = _HOME.match(host.found.installed.get("kafka", ""))
+    configured = host.kafka.version if host.kafka else ""
+    match = _HOME.match(host.found.installed.get("kafka", ""))
     used = any(directory.meta is not None for _, directory in host.data())
-    if used and found and re.match(r"\d+\.\d+", wanted):
-        yield found[1], wanted, host.allow_version_change
+    if used and match and re.match(r"\d+\.\d+", configured):
+        yield match[1], configured, host.allow_version_change
 
 
 @host_rule("version-downgrade", each=_installed_and_wanted, where="kafka_version")
-def _version_downgrade(found: str, wanted: str, allowed: str) -> Findings:
+def _version_downgrade(installed: str, configured: str, allowed: str) -> Findings:
     """An older Kafka does not start once a metadata.version that it does not support has been
     finalized.
     """
-    if allowed in ("down", "any") or _minor(wanted) >= _minor(found):
+    if allowed in ("down", "any") or _minor(configured) >= _minor(installed):
         return
     releases = KAFKA.supported
-    written, known = (
-        f"metadata.version {releases[one].metadata}" if one in releases else f"Kafka {one}"
-        for one in (found, wanted)
+    written, supported = (
+        f"metadata.version {releases[version].metadata}"
+        if version in releases
+        else f"Kafka {version}"
+        for version in (installed, configured)
     )
-    what = f"Kafka {found} ran on this host's data; the inventory says {wanted}."
-    fix = f"Set kafka_version: {found}, or run playbooks/rollback.yml, which works only while "
-    fix += f"nothing newer than {known} is finalized, not once {written} is."
-    yield Finding(what, fix)
+    problem = f"Kafka {installed} ran on this host's data; the inventory says {configured}."
+    fix = f"Set kafka_version: {installed}, or run playbooks/rollback.yml, which works only while "
+    fix += f"nothing newer than {supported} is finalized, not once {written} is."
+    yield Finding(problem, fix)
 
 
 @host_rule("version-changes", each=_installed_and_wanted, where="kafka_version")
-def _version_changes(found: str, wanted: str, allowed: str) -> Findings:
+def _version_changes(installed: str, configured: str, allowed: str) -> Findings:
     """A cluster changes its version node by node, each through the gate, and finalizes the new
     features at the end.
     """
-    later = release_numbers(wanted) > release_numbers(found)
+    later = release_numbers(configured) > release_numbers(installed)
     # An earlier minor release is for version-downgrade to refuse.
-    back = _minor(wanted) < _minor(found)
-    if found != wanted and not back and allowed not in ("any", "up" if later else "down"):
-        what = f"Kafka {found} is installed on this host's data; the inventory says {wanted}."
+    back = _minor(configured) < _minor(installed)
+    if installed != configured and not back and allowed not in ("any", "up" if later else "down"):
+        problem = (
+            f"Kafka {installed} is installed on this host's data; the inventory says {configured}."
+        )
         playbook = "rolling_upgrade" if later else "rollback"
-        yield Finding(what, f"Run playbooks/{playbook}.yml, or set kafka_version: {found}.")
+        yield Finding(problem, f"Run playbooks/{playbook}.yml, or set kafka_version: {installed}.")
 
 
 @hosts_rule("format-version", where="kafka_version")
@@ -194,19 +206,22 @@ def _format_version(hosts: Sequence[InspectedHost]) -> Findings:
         if (
             later
             and cluster
-            and all(_minor(one) < _minor(node.version) for one in cluster.values())
+            and all(_minor(version) < _minor(node.version) for version in cluster.values())
         ):
             newest = max(cluster.values(), key=release_numbers)
-            what = f"The controller {host.name} is not formatted and Kafka {node.version} would "
-            what += f"format it, while {newest} is installed on {listing(cluster)}."
+            problem = f"The controller {host.name} is not formatted and Kafka {node.version} would "
+            problem += f"format it, while {newest} is installed on {listing(cluster)}."
             fix = (
                 f"Set kafka_version: {newest} and run playbooks/site.yml, then upgrade all of them "
             )
             fix += "by playbooks/rolling_upgrade.yml."
-            yield Finding(what, fix, hosts=(host.name,))
+            yield Finding(problem, fix, hosts=(host.name,))
 
 
 def _is_unformatted(host: InspectedHost, node: KafkaNode) -> bool:
     """Return whether the directory of the metadata log has no meta.properties."""
     path = node.quorum.metadata_dir or next(iter(node.data_dirs), "")
-    return any(found.path == path and found.meta is None for _, found in host.on_present_disks())
+    return any(
+        directory.path == path and directory.meta is None
+        for _, directory in host.on_present_disks()
+    )

@@ -44,17 +44,18 @@ Files = dict[str, str]
 
 @dataclass(frozen=True)
 class Authorities:
-    """What is trusted (PEM), and the CA that signs, whose key is empty where it is not known.
-
-    With `outside` it is a CA of the site that signs by requests. `new` are the files that have to
-    be written, by their names, `certificate` is that of the CA.
-    """
+    """What is trusted, and the CA that signs."""
 
     trusted: str
+    """PEM."""
     signer: Authority
+    """Its key is empty where it is not known."""
     outside: bool = False
+    """Whether it is a CA of the site that signs by requests."""
     new: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """The files that have to be written, by their names."""
     certificate: str = CERTIFICATE
+    """The name of the file of the CA."""
 
 
 def key_file(certificate: str) -> str:
@@ -67,49 +68,49 @@ def next_key_file(certificate: str) -> str:
     return f"{certificate.removesuffix('.pem')}_next.key"
 
 
-def now_valid(found: Secrets, given: Authority | None, cluster_id: str) -> Authorities:
-    """Return the CAs of a cluster; `given` is the site's own.
+def now_valid(secrets: Secrets, site_authority: Authority | None, cluster_id: str) -> Authorities:
+    """Return the CAs of a cluster; `site_authority` is the site's own.
 
     Raises:
         CertificateError: there is none that nodes would take.
 
     """
-    change = _change(found)
+    change = _change(secrets)
     if change and CERTIFICATE in ca_change.changed(change):
-        _refuse_third(change, given)
-        return _changing(found, given, change, CERTIFICATE)
-    if given:
-        _refuse_another(found, given)
+        _refuse_third(change, site_authority)
+        return _changing(secrets, site_authority, change, CERTIFICATE)
+    if site_authority:
+        _refuse_another(secrets, site_authority)
         # A line end that a lookup has removed is no reason to restart nodes.
-        same = found.authority.strip() == given.certificate.strip()
-        trusted = found.authority if same else given.certificate
-        return Authorities(trusted, given, outside=not given.key)
-    if found.authority:
-        key = _read(Path(found.directory) / key_file(CERTIFICATE))
-        return Authorities(found.authority, Authority(found.authority, key))
-    others = (zookeeper_tls.is_identity, connect.is_rest)
-    if any(not any(is_one(name) for is_one in others) for name in found.certificates):
+        unchanged = secrets.authority.strip() == site_authority.certificate.strip()
+        trusted = secrets.authority if unchanged else site_authority.certificate
+        return Authorities(trusted, site_authority, outside=not site_authority.key)
+    if secrets.authority:
+        key = _read(Path(secrets.directory) / key_file(CERTIFICATE))
+        return Authorities(secrets.authority, Authority(secrets.authority, key))
+    predicates = (zookeeper_tls.is_identity, connect.is_rest)
+    if any(not any(is_one(name) for is_one in predicates) for name in secrets.certificates):
         raise CertificateError(_missing(CERTIFICATE, AUTHORITY))
     made = new_authority(_name(CERTIFICATE, cluster_id))
     return Authorities(made.certificate, made, new={key_file(CERTIFICATE): made.key})
 
 
-def of_members(found: Secrets) -> Authorities:
+def of_members(secrets: Secrets) -> Authorities:
     """Return the CA of ZooKeeper's members, made where there is none.
 
     Raises:
         CertificateError: its certificate is missing, and members and clients trust it.
 
     """
-    if found.zookeeper_authority:
-        return _kept(found, ENSEMBLE_CERTIFICATE)
-    if any(map(zookeeper_tls.is_identity, found.certificates)):
+    if secrets.zookeeper_authority:
+        return _kept(secrets, ENSEMBLE_CERTIFICATE)
+    if any(map(zookeeper_tls.is_identity, secrets.certificates)):
         _, on_hosts = zookeeper_tls.paths("zookeeper")
         raise CertificateError(_missing(ENSEMBLE_CERTIFICATE, on_hosts))
     return _made(ENSEMBLE_CERTIFICATE)
 
 
-def of_clients(found: Secrets) -> Authorities:
+def of_clients(secrets: Secrets) -> Authorities:
     """Return the CA of ZooKeeper's clients, made where there is none.
 
     Clients of an earlier state have certificates of the members' CA, which members take as well.
@@ -118,45 +119,45 @@ def of_clients(found: Secrets) -> Authorities:
         CertificateError: its certificate is missing, and members trust it.
 
     """
-    if found.zookeeper_clients_authority:
-        return _kept(found, CLIENTS_CERTIFICATE)
-    earlier = found.zookeeper_authority.strip()
-    names = filter(zookeeper_tls.is_identity, found.certificates)
-    if any(earlier not in found.certificates[name] for name in names):
+    if secrets.zookeeper_clients_authority:
+        return _kept(secrets, CLIENTS_CERTIFICATE)
+    earlier = secrets.zookeeper_authority.strip()
+    names = filter(zookeeper_tls.is_identity, secrets.certificates)
+    if any(earlier not in secrets.certificates[name] for name in names):
         raise CertificateError(_missing(CLIENTS_CERTIFICATE, zookeeper_tls.clients_path()))
     return _made(CLIENTS_CERTIFICATE)
 
 
-def of_connect(found: Secrets) -> Authorities:
+def of_connect(secrets: Secrets) -> Authorities:
     """Return the CA of Kafka Connect's REST interface, made where there is none.
 
     Raises:
         CertificateError: its certificate is missing, and workers trust it.
 
     """
-    if found.connect_authority:
-        return _kept(found, CONNECT_CERTIFICATE)
-    if any(map(connect.is_rest, found.certificates)):
+    if secrets.connect_authority:
+        return _kept(secrets, CONNECT_CERTIFICATE)
+    if any(map(connect.is_rest, secrets.certificates)):
         raise CertificateError(_missing(CONNECT_CERTIFICATE, connect.AUTHORITY))
     return _made(CONNECT_CERTIFICATE)
 
 
-def _kept(found: Secrets, certificate: str) -> Authorities:
+def _kept(secrets: Secrets, certificate: str) -> Authorities:
     """Return a CA that is there, as the phase of a change wants it."""
-    change, text = _change(found), ca_change.authorities(found)[certificate]
+    change, text = _change(secrets), ca_change.authorities(secrets)[certificate]
     if change and certificate in ca_change.changed(change):
-        return _changing(found, None, change, certificate)
-    key = _read(Path(found.directory) / key_file(certificate))
+        return _changing(secrets, None, change, certificate)
+    key = _read(Path(secrets.directory) / key_file(certificate))
     return Authorities(text, Authority(text, key), certificate=certificate)
 
 
 def _changing(
-    found: Secrets, given: Authority | None, change: Transition, certificate: str
+    secrets: Secrets, site_authority: Authority | None, change: Transition, certificate: str
 ) -> Authorities:
     """Return what the phase of a change wants of a CA; another run may have left out its file."""
     trusted = ca_change.trusted(change, certificate)
-    signer = _with_key(found, given, ca_change.signer(change, certificate), certificate)
-    new = {} if trusted == ca_change.authorities(found)[certificate] else {certificate: trusted}
+    signer = _with_key(secrets, site_authority, ca_change.signer(change, certificate), certificate)
+    new = {} if trusted == ca_change.authorities(secrets)[certificate] else {certificate: trusted}
     return Authorities(trusted, signer, new=new, certificate=certificate)
 
 
@@ -166,14 +167,14 @@ def _made(certificate: str) -> Authorities:
     return Authorities(made.certificate, made, new=new, certificate=certificate)
 
 
-def missing_key(known: Authorities, directory: str) -> str:
+def missing_key(authorities: Authorities, directory: str) -> str:
     """Return what to do where the key of the CA that signs is not known."""
     text = (
         f"the key of the CA is missing in {directory}, so no certificate can be made; copy "
-        f"{key_file(known.certificate)} from the control node that made it, and "
-        f"{next_key_file(known.certificate)} if it is there"
+        f"{key_file(authorities.certificate)} from the control node that made it, and "
+        f"{next_key_file(authorities.certificate)} if it is there"
     )
-    if known.certificate != CERTIFICATE:
+    if authorities.certificate != CERTIFICATE:
         return text
     return (
         f"{text}, or set kafka_ca_certificate and kafka_ca_key if the CA that signs is the site's"
@@ -188,8 +189,8 @@ def _missing(file: str, on_hosts: str) -> str:
 
 
 def enter(
-    found: Secrets,
-    given: Authority | None,
+    secrets: Secrets,
+    site_authority: Authority | None,
     cluster_id: str,
     *,
     back: bool,
@@ -205,12 +206,12 @@ def enter(
             chosen are being changed.
 
     """
-    change = _change(found)
+    change = _change(secrets)
     if change is None:
         if back:
             message = "no change of the CA is under way, so there is nothing to go back from"
             raise CertificateError(message)
-        return _begin(found, given, cluster_id, chosen)
+        return _begin(secrets, site_authority, cluster_id, chosen)
     if chosen and {*chosen} != {*ca_change.changed(change)}:
         under_way = ", ".join(ca_change.changed(change))
         message = (
@@ -226,33 +227,41 @@ def enter(
 
 
 def _begin(
-    found: Secrets, given: Authority | None, cluster_id: str, chosen: Collection[str]
+    secrets: Secrets, site_authority: Authority | None, cluster_id: str, chosen: Collection[str]
 ) -> Files:
-    there = {name: text for name, text in ca_change.authorities(found).items() if text}
-    former = {name: text for name, text in there.items() if not chosen or name in chosen}
-    if absent := [name for name in chosen or (() if there else [CERTIFICATE]) if name not in there]:
+    present = {name: text for name, text in ca_change.authorities(secrets).items() if text}
+    former = {name: text for name, text in present.items() if not chosen or name in chosen}
+    if absent := [
+        name for name in chosen or (() if present else [CERTIFICATE]) if name not in present
+    ]:
         message = f"the cluster has no CA yet ({', '.join(absent)} is missing): run site.yml "
         message += "first"
         raise CertificateError(message)
     if CERTIFICATE in former:
-        _refuse_given(found, given, others=len(there) > 1)
-    following = {name: _following(name, given, cluster_id) for name in former}
-    keys = {next_key_file(name): one.key for name, one in following.items() if one is not given}
-    record = ca_change.begin(former, {name: one.certificate for name, one in following.items()})
+        _refuse_given(secrets, site_authority, others=len(present) > 1)
+    following = {name: _following(name, site_authority, cluster_id) for name in former}
+    keys = {
+        next_key_file(name): authority.key
+        for name, authority in following.items()
+        if authority is not site_authority
+    }
+    record = ca_change.begin(
+        former, {name: authority.certificate for name, authority in following.items()}
+    )
     return {**keys, transition.AUTHORITY: record.text()}
 
 
-def _following(name: str, given: Authority | None, cluster_id: str) -> Authority:
+def _following(name: str, site_authority: Authority | None, cluster_id: str) -> Authority:
     """Return the CA that is to replace another one."""
-    if given and name == CERTIFICATE:
-        given.private_key()
-        return given
+    if site_authority and name == CERTIFICATE:
+        site_authority.private_key()
+        return site_authority
     # Who trusts both finds one by its name first, so that those of two changes differ.
     now = datetime.datetime.now(datetime.UTC).strftime("%Y%m%dT%H%M%SZ")
     return new_authority(f"{_name(name, cluster_id)} {now}")
 
 
-def _refuse_given(found: Secrets, given: Authority | None, *, others: bool) -> None:
+def _refuse_given(secrets: Secrets, site_authority: Authority | None, *, others: bool) -> None:
     """Refuse a CA of the site to which Kafka's cannot be changed.
 
     Raises:
@@ -260,14 +269,14 @@ def _refuse_given(found: Secrets, given: Authority | None, *, others: bool) -> N
 
     """
     instead = "; the other CAs can be changed alone, by -e rotate_ca=connect,zookeeper"
-    if given and same_authority(found.authority, given.certificate):
+    if site_authority and same_authority(secrets.authority, site_authority.certificate):
         message = (
             "kafka_ca_certificate is the CA that the nodes trust already; set "
             "kafka_ca_certificate and kafka_ca_key to the new CA, or delete both: then Millrace "
             "makes one"
         )
         raise CertificateError(message + (instead if others else ""))
-    if given and not given.key:
+    if site_authority and not site_authority.key:
         message = (
             "kafka_ca_certificate is a new CA whose key is not given, and a CA can only be "
             "changed to one that Millrace signs with; set kafka_ca_key, too, until the change is "
@@ -276,13 +285,13 @@ def _refuse_given(found: Secrets, given: Authority | None, *, others: bool) -> N
         raise CertificateError(message + (instead if others else ""))
 
 
-def entered(found: Secrets, files: Mapping[str, str]) -> Secrets:
+def entered(secrets: Secrets, files: Mapping[str, str]) -> Secrets:
     """Return the secrets as they are with the files of the next phase."""
-    texts = {**found.texts, transition.AUTHORITY: files[transition.AUTHORITY].strip()}
-    return replace(found, texts=texts)
+    texts = {**secrets.texts, transition.AUTHORITY: files[transition.AUTHORITY].strip()}
+    return replace(secrets, texts=texts)
 
 
-def end_phase(found: Secrets, brought: Transition | None) -> Transition:
+def end_phase(secrets: Secrets, brought: Transition | None) -> Transition:
     """Record that all nodes have the phase that a run has brought, and return it.
 
     The last phase ends the change, with the keys of the CAs that are left.
@@ -292,7 +301,7 @@ def end_phase(found: Secrets, brought: Transition | None) -> Transition:
         OSError: a file cannot be written.
 
     """
-    change, directory = _change(found), Path(found.directory)
+    change, directory = _change(secrets), Path(secrets.directory)
     if change is None or change != brought:
         message = "another run has changed the record since this run began; run this again"
         raise CertificateError(message)
@@ -302,7 +311,7 @@ def end_phase(found: Secrets, brought: Transition | None) -> Transition:
     names = ca_change.changed(change)
     if change.phase == ca_change.FINISH:
         for name in names:
-            key = _with_key(found, None, ca_change.signer(change, name), name).key
+            key = _with_key(secrets, None, ca_change.signer(change, name), name).key
             if key:
                 write_own(directory / key_file(name), key)
             else:  # the site keeps the key of its own
@@ -312,44 +321,48 @@ def end_phase(found: Secrets, brought: Transition | None) -> Transition:
     return change
 
 
-def _change(found: Secrets) -> Transition | None:
+def _change(secrets: Secrets) -> Transition | None:
     try:
-        return ca_change.current(found)
+        return ca_change.current(secrets)
     except ValueError as error:
         raise CertificateError(str(error)) from error
 
 
-def _with_key(found: Secrets, given: Authority | None, certificate: str, name: str) -> Authority:
+def _with_key(
+    secrets: Secrets, site_authority: Authority | None, certificate: str, name: str
+) -> Authority:
     """Return a CA with its key, wherever that is; a given one is not asked if it is another's.
 
     `name` is that of its file.
     """
-    directory = Path(found.directory)
-    keys = [given.key] if given else []
+    directory = Path(secrets.directory)
+    keys = [site_authority.key] if site_authority else []
     keys += [_read(directory / file) for file in (next_key_file(name), key_file(name))]
-    return Authority(certificate, next((one for one in keys if has_key(certificate, one)), ""))
+    return Authority(certificate, next((key for key in keys if has_key(certificate, key)), ""))
 
 
-def _refuse_another(found: Secrets, given: Authority) -> None:
+def _refuse_another(secrets: Secrets, site_authority: Authority) -> None:
     """Refuse a CA of the site that nodes do not trust; one with the same name and key is renewed.
 
     Raises:
         CertificateError: it is another one, or cannot be read.
 
     """
-    _ = given.issuer
-    if found.authority and not same_authority(found.authority, given.certificate):
+    _ = site_authority.issuer
+    if secrets.authority and not same_authority(secrets.authority, site_authority.certificate):
         message = (
-            f"{found.directory}/{CERTIFICATE} is another CA than kafka_ca_certificate, and nodes "
+            f"{secrets.directory}/{CERTIFICATE} is another CA than kafka_ca_certificate, and nodes "
             f"that trust one do not trust the other; change it by {PLAYBOOK}, or, if no node was "
-            f"deployed yet, delete {found.directory}"
+            f"deployed yet, delete {secrets.directory}"
         )
         raise CertificateError(message)
 
 
-def _refuse_third(change: Transition, given: Authority | None) -> None:
-    known = [str(change.data[part][CERTIFICATE]) for part in (FORMER, NEXT)]
-    if given and not any(same_authority(given.certificate, one) for one in known):
+def _refuse_third(change: Transition, site_authority: Authority | None) -> None:
+    certificates = [str(change.data[section][CERTIFICATE]) for section in (FORMER, NEXT)]
+    if site_authority and not any(
+        same_authority(site_authority.certificate, certificate) for certificate in certificates
+    ):
         message = (
             "kafka_ca_certificate is neither the former nor the new CA of the change that is under "
             f"way; set it to one of them until {PLAYBOOK} has completed the change"

@@ -34,9 +34,10 @@ class CertificateError(Exception):
 
 @dataclass(frozen=True)
 class Authority:
-    """A CA: its certificate (followed by those that signed it) and its private key, both PEM."""
+    """A CA: its certificate and its private key, both PEM."""
 
     certificate: str
+    """Followed by those that signed it."""
     key: str = field(repr=False)
 
     @property
@@ -57,24 +58,24 @@ class Authority:
 
         """
         try:
-            found = serialization.load_pem_private_key(self.key.encode(), password=None)
+            key = serialization.load_pem_private_key(self.key.encode(), password=None)
         except (ValueError, TypeError, UnsupportedAlgorithm) as error:
             message = "the key of the authority cannot be read; it must be PEM and not encrypted"
             raise CertificateError(message) from error
-        if _public(found.public_key()) != _public(self.issuer.public_key()):
+        if _public(key.public_key()) != _public(self.issuer.public_key()):
             message = "the key of the authority is not the key of its certificate"
             raise CertificateError(message)
-        return found  # type: ignore[return-value]  # a key that cannot sign fails when it signs
+        return key  # type: ignore[return-value]  # a key that cannot sign fails when it signs
 
 
-def authority_problem(given: Authority, now: datetime.datetime) -> str:
+def authority_problem(authority: Authority, now: datetime.datetime) -> str:
     """Return why a CA cannot be used, empty if it can; one without a key signs elsewhere."""
-    if "PRIVATE KEY" in given.certificate:
+    if "PRIVATE KEY" in authority.certificate:
         return "kafka_ca_certificate contains a private key, which every node would get"
     try:
-        issuer = given.issuer
-        if given.key:
-            given.private_key()
+        issuer = authority.issuer
+        if authority.key:
+            authority.private_key()
     except CertificateError as error:
         return str(error)
     if issuer.not_valid_before_utc > now:
@@ -84,8 +85,8 @@ def authority_problem(given: Authority, now: datetime.datetime) -> str:
     public = issuer.public_key()
     if isinstance(public, rsa.RSAPublicKey) and public.key_size < _LEAST_RSA_BITS:
         return f"its key has {public.key_size} bits, and Java refuses fewer than {_LEAST_RSA_BITS}"
-    first, *others = _parse(given.certificate)
-    if _is_below_its_limit(_chain([first], others)):
+    first, *signers = _parse(authority.certificate)
+    if _is_below_its_limit(_chain([first], signers)):
         return "a CA that signed its certificate allows no CA below it (pathlen)"
     try:
         constraints = issuer.extensions.get_extension_for_class(x509.BasicConstraints).value
@@ -108,7 +109,7 @@ def new_authority(name: str) -> Authority:
     return Authority(_pem(certificate), _key_pem(key))
 
 
-def issue(authority: Authority, wanted: Certificate) -> str:
+def issue(authority: Authority, desired: Certificate) -> str:
     """Return a new key, its certificate and those that signed it, as one PEM text.
 
     Raises:
@@ -116,46 +117,46 @@ def issue(authority: Authority, wanted: Certificate) -> str:
 
     """
     try:
-        return _issue(authority, wanted)
+        return _issue(authority, desired)
     except (ValueError, TypeError) as error:  # a name that is too long, a key that does not sign so
-        message = f"no certificate can be made for {wanted.name}: {error}"
+        message = f"no certificate can be made for {desired.name}: {error}"
         raise CertificateError(message) from error
 
 
-def _issue(authority: Authority, wanted: Certificate) -> str:
+def _issue(authority: Authority, desired: Certificate) -> str:
     key, issuer = ec.generate_private_key(ec.SECP256R1()), authority.issuer
-    builder = _builder(_name(wanted.common_name), issuer.subject, key.public_key(), LEAF_DAYS)
+    builder = _builder(_name(desired.common_name), issuer.subject, key.public_key(), LEAF_DAYS)
     identifier = x509.AuthorityKeyIdentifier.from_issuer_public_key(_key_of(issuer))
-    for extension, critical in (*_extensions(wanted), (identifier, False)):
+    for extension, critical in (*_extensions(desired), (identifier, False)):
         builder = builder.add_extension(extension, critical)
     signer = authority.private_key()
     certificate = builder.sign(signer, None if isinstance(signer, _EDDSA) else hashes.SHA256())
     return f"{_key_pem(key)}{_pem(certificate)}{authority.certificate}"
 
 
-def _extensions(wanted: Certificate) -> list[tuple[x509.ExtensionType, bool]]:
+def _extensions(desired: Certificate) -> list[tuple[x509.ExtensionType, bool]]:
     """Return what a certificate, or a request for it, is for, and which of it is critical."""
     return [
         (x509.BasicConstraints(ca=False, path_length=None), True),
         (_usage(signs_certificates=False), True),
-        (x509.ExtendedKeyUsage(_purposes(wanted)), False),
-        (x509.SubjectAlternativeName(_general(wanted.names)), False),
+        (x509.ExtendedKeyUsage(_purposes(desired)), False),
+        (x509.SubjectAlternativeName(_general(desired.names)), False),
     ]
 
 
 def _general(names: Iterable[str]) -> list[x509.GeneralName]:
     return [
-        x509.IPAddress(ipaddress.ip_address(one)) if is_address(one) else x509.DNSName(one)
-        for one in names
+        x509.IPAddress(ipaddress.ip_address(name)) if is_address(name) else x509.DNSName(name)
+        for name in names
     ]
 
 
-def _purposes(wanted: Certificate) -> list[x509.ObjectIdentifier]:
+def _purposes(desired: Certificate) -> list[x509.ObjectIdentifier]:
     server, client = ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH
-    return [server, client] if wanted.client else [server]
+    return [server, client] if desired.client else [server]
 
 
-def request(wanted: Certificate) -> tuple[str, str]:
+def request(desired: Certificate) -> tuple[str, str]:
     """Return a new key, and the request for its certificate (PKCS #10) by an outside CA; both PEM.
 
     Raises:
@@ -164,27 +165,27 @@ def request(wanted: Certificate) -> tuple[str, str]:
     """
     key = ec.generate_private_key(ec.SECP256R1())
     try:
-        builder = x509.CertificateSigningRequestBuilder(_name(wanted.common_name))
-        for extension, critical in _extensions(wanted):
+        builder = x509.CertificateSigningRequestBuilder(_name(desired.common_name))
+        for extension, critical in _extensions(desired):
             builder = builder.add_extension(extension, critical)
         made = builder.sign(key, hashes.SHA256())
     except (ValueError, TypeError) as error:
-        message = f"no certificate can be requested for {wanted.name}: {error}"
+        message = f"no certificate can be requested for {desired.name}: {error}"
         raise CertificateError(message) from error
     return _key_pem(key), made.public_bytes(serialization.Encoding.PEM).decode()
 
 
-def requests_it(key: str, made: str, wanted: Certificate) -> bool:
+def requests_it(key: str, made: str, desired: Certificate) -> bool:
     """Return whether a key and its request are for a certificate as it is wanted now."""
     try:
-        found = x509.load_pem_x509_csr(made.encode())
+        signing_request = x509.load_pem_x509_csr(made.encode())
         private = serialization.load_pem_private_key(key.encode(), password=None)
     except (ValueError, TypeError, UnsupportedAlgorithm):
         return False
-    same_key = _public(private.public_key()) == _public(found.public_key())
-    same_names = _names(found) == {*_general(wanted.names)} and found.subject == _name(
-        wanted.common_name
-    )
+    same_key = _public(private.public_key()) == _public(signing_request.public_key())
+    same_names = _names(signing_request) == {
+        *_general(desired.names)
+    } and signing_request.subject == _name(desired.common_name)
     return same_key and same_names
 
 
@@ -233,15 +234,17 @@ def signed_problem(
     the names of those who may log in, which no certificate of a server may have.
     """
     try:
-        found, anchors = _parse(pem), _parse(authority)
+        certificates, anchors = _parse(pem), _parse(authority)
     except CertificateError:
         return "it is not a certificate in PEM"
-    chain = _chain(found, anchors)
-    leaf = found[0]
-    known = [_text(one) for one in _names(leaf)]
-    names = sorted(one for one in wanted.names if one != LOCAL and not is_for(known, one))
+    chain = _chain(certificates, anchors)
+    leaf = certificates[0]
+    alternatives = [_text(name) for name in _names(leaf)]
+    names = sorted(
+        name for name in wanted.names if name != LOCAL and not is_for(alternatives, name)
+    )
     principal = leaf.subject.rfc4514_string()
-    missing = [one for one in _purposes(wanted) if one not in _purposes_of(leaf)]
+    missing = [purpose for purpose in _purposes(wanted) if purpose not in _purposes_of(leaf)]
     problems = {
         "it is for another key": not has_key(pem, key),
         "kafka_ca_certificate has not signed it, nor a certificate that follows it": not chain,
@@ -254,14 +257,14 @@ def signed_problem(
         ),
         f"it is for {principal}, with which its owner would be a node or a user": (
             not wanted.client
-            and any(_is_for(principal, one) for one in users if one != wanted.common_name)
+            and any(_is_for(principal, user) for user in users if user != wanted.common_name)
         ),
-        f"it lacks the extended key usage {', '.join(_purpose_name(one) for one in missing)}": (
+        f"it lacks the extended key usage {', '.join(_purpose_name(usage) for usage in missing)}": (
             bool(missing)
         ),
-        "it is not valid yet": any(one.not_valid_before_utc > now for one in chain),
+        "it is not valid yet": any(certificate.not_valid_before_utc > now for certificate in chain),
         f"it, or one that signed it, ends within {LAST_DAYS} days": any(
-            days_left(one, now) < LAST_DAYS for one in chain
+            days_left(certificate, now) < LAST_DAYS for certificate in chain
         ),
     }
     return next((problem for problem, is_one in problems.items() if is_one), "")
@@ -283,13 +286,20 @@ def days_left(certificate: x509.Certificate, now: datetime.datetime) -> float:
 
 
 def _chain(
-    found: Sequence[x509.Certificate], anchors: Sequence[x509.Certificate]
+    certificates: Sequence[x509.Certificate], anchors: Sequence[x509.Certificate]
 ) -> list[x509.Certificate]:
     """Return a certificate and those that signed it in order, none without one that is trusted."""
-    chain, known = [found[0]], [*anchors, *found[1:]]
-    while issuer := next((x for x in known if x not in chain and _signed(chain[-1], x)), None):
+    chain, candidates = [certificates[0]], [*anchors, *certificates[1:]]
+    while issuer := next(
+        (
+            candidate
+            for candidate in candidates
+            if candidate not in chain and _signed(chain[-1], candidate)
+        ),
+        None,
+    ):
         chain.append(issuer)
-    return chain if any(one in anchors for one in chain[1:]) else []
+    return chain if any(certificate in anchors for certificate in chain[1:]) else []
 
 
 def _signed(certificate: x509.Certificate, issuer: x509.Certificate) -> bool:
@@ -302,9 +312,11 @@ def _signed(certificate: x509.Certificate, issuer: x509.Certificate) -> bool:
 
 def _is_below_its_limit(authorities: Sequence[x509.Certificate]) -> bool:
     """Return whether one of some CAs, each signed by the next, has more below it than it allows."""
-    for number, one in enumerate(authorities):
+    for number, authority in enumerate(authorities):
         try:
-            limit = one.extensions.get_extension_for_class(x509.BasicConstraints).value.path_length
+            limit = authority.extensions.get_extension_for_class(
+                x509.BasicConstraints
+            ).value.path_length
         except x509.ExtensionNotFound:
             continue
         below = sum(lower.subject != lower.issuer for lower in authorities[:number])
@@ -325,10 +337,10 @@ def _is_for(principal: str, name: str) -> bool:
 def _purposes_of(certificate: x509.Certificate) -> list[x509.ObjectIdentifier]:
     """Return the extended key usage; a certificate without one is for everything."""
     try:
-        found = certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
+        usage = certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
     except x509.ExtensionNotFound:
         return [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]
-    return list(found)
+    return list(usage)
 
 
 def _purpose_name(purpose: x509.ObjectIdentifier) -> str:
@@ -340,24 +352,24 @@ def _key_part(pem: str) -> str:
     return pem.partition("-----BEGIN CERTIFICATE-----")[0]
 
 
-def renewal_reason(pem: str, wanted: Certificate, authority: str, now: datetime.datetime) -> str:
+def renewal_reason(pem: str, desired: Certificate, authority: str, now: datetime.datetime) -> str:
     """Return why a key and its certificate must be replaced, empty if they are as wanted.
 
     `authority` is the PEM of the one that must have signed it.
     """
     try:
-        found, (issuer, *_) = _parse(pem)[0], _parse(authority)
+        leaf, (issuer, *_) = _parse(pem)[0], _parse(authority)
         key = serialization.load_pem_private_key(pem.encode(), password=None)
-        found.verify_directly_issued_by(issuer)
+        leaf.verify_directly_issued_by(issuer)
     except (ValueError, TypeError, CertificateError, UnsupportedAlgorithm):
         return "it cannot be read, or another authority has signed it"
     except InvalidSignature:
         return "another authority has signed it"
-    if _public(key.public_key()) != _public(found.public_key()):
+    if _public(key.public_key()) != _public(leaf.public_key()):
         return "its key is another certificate's"
-    if days_left(found, now) < RENEWED_DAYS:
+    if days_left(leaf, now) < RENEWED_DAYS:
         return "it expires soon"
-    if found.subject != _name(wanted.common_name) or _names(found) != {*_general(wanted.names)}:
+    if leaf.subject != _name(desired.common_name) or _names(leaf) != {*_general(desired.names)}:
         return "it is for other names"
     return ""
 
@@ -396,10 +408,10 @@ def _name(common_name: str) -> x509.Name:
 
 def _names(certificate: x509.Certificate | x509.CertificateSigningRequest) -> set[x509.GeneralName]:
     try:
-        found = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except x509.ExtensionNotFound:
         return set()
-    return {*found}
+    return {*names}
 
 
 def _text(name: x509.GeneralName) -> str:

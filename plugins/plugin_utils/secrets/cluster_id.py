@@ -11,16 +11,16 @@ from ..files import create
 def read(path: Path) -> tuple[str, str]:
     """Return the id in a file, and what is wrong with the file; without a file both are empty."""
     try:
-        found = path.read_text(encoding="utf-8", errors="replace").strip()
+        content = path.read_text(encoding="utf-8", errors="replace").strip()
     except FileNotFoundError:
         return "", ""
     except OSError as error:
         return "", f"{path} cannot be read ({error.strerror})"
-    if is_cluster_id(found):
-        return found, ""
-    shown = found if len(found) <= 60 else f"{found[:60]}..."
-    what = "which is not a cluster id (22 characters of URL-safe base64)"
-    return "", f"{path} holds {shown!r}, {what}"
+    if is_cluster_id(content):
+        return content, ""
+    shown = content if len(content) <= 60 else f"{content[:60]}..."
+    reason = "which is not a cluster id (22 characters of URL-safe base64)"
+    return "", f"{path} holds {shown!r}, {reason}"
 
 
 def keep(path: Path, cluster_id: str = "") -> str:
@@ -42,7 +42,7 @@ def keep(path: Path, cluster_id: str = "") -> str:
             "kafka_cluster_id in the inventory."
         )
         raise AnsibleActionFail(message) from error
-    found, wrong = read(path)
+    recorded, wrong = read(path)
     if wrong:
         raise AnsibleActionFail(wrong)
-    return found
+    return recorded

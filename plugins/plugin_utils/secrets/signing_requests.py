@@ -22,32 +22,33 @@ CERTIFICATES = "certificates"
 
 @dataclass
 class OutsideAuthority:
-    """An outside CA, and what became of the certificates that are to be signed by it.
-
-    `certificate` is PEM, `users` are the names of those that may log in. `new` and `removed` are
-    files by their names, `waiting` the certificates without which a node cannot go on, `refused`
-    file -> why what was signed is not taken.
-    """
+    """An outside CA, and what became of the certificates that are to be signed by it."""
 
     directory: Path
     certificate: str = field(repr=False)
+    """PEM."""
     users: Collection[str]
+    """The names of those that may log in."""
     new: dict[str, str] = field(default_factory=dict, repr=False)
+    """Files by their names."""
     removed: list[str] = field(default_factory=list)
+    """The names of files."""
     waiting: list[Certificate] = field(default_factory=list)
+    """The certificates without which a node cannot go on."""
     refused: dict[str, str] = field(default_factory=dict)
+    """File -> why what was signed is not taken."""
     now: datetime.datetime = field(default_factory=lambda: datetime.datetime.now(datetime.UTC))
 
-    def issue(self, wanted: Certificate, known: str, *, renew: bool) -> str:
+    def issue(self, wanted: Certificate, present: str, *, renew: bool) -> str:
         """Return the key and certificate to use now, empty without one; request one if needed.
 
         A known one that is as wanted stays in use until its successor has been signed.
         """
-        problem = self._problem(known, known, wanted)
-        soon = renew or (not problem and expires_soon(known, self.now))
+        problem = self._problem(present, present, wanted)
+        soon = renew or (not problem and expires_soon(present, self.now))
         key, made = (self._read(REQUESTS, wanted, end) for end in ("key", "csr"))
         pem = self._read(SIGNED, wanted, "pem")
-        if key and has_key(known, key) and not pem:  # of a run that ended while it took it in
+        if key and has_key(present, key) and not pem:  # of a run that ended while it took it in
             self._remove(wanted)
             key = made = ""
         if not requests_it(key, made, wanted) and (problem or soon):
@@ -56,15 +57,15 @@ class OutsideAuthority:
             self.new[_file(REQUESTS, wanted, "key")] = key
             self.new[_file(REQUESTS, wanted, "csr")] = made
         if pem and not (refusal := self._refusal(pem, key, wanted)):
-            found = signed(pem, key, self.certificate)
-            self.new[_file(CERTIFICATES, wanted, "pem")] = found
+            issued = signed(pem, key, self.certificate)
+            self.new[_file(CERTIFICATES, wanted, "pem")] = issued
             self._remove(wanted)
-            return found
+            return issued
         if pem:
             self.refused[str(self.directory / _file(SIGNED, wanted, "pem"))] = refusal
         elif problem:
             self.waiting.append(wanted)
-        return known
+        return present
 
     def refuse(self, *, stored: bool) -> None:
         """End the run if a certificate is missing, or was not signed as requested.
@@ -87,7 +88,7 @@ class OutsideAuthority:
                 + ("" if stored else ", which a run without --check writes")
                 + ":"
             )
-            lines += [_line(self.directory, one) for one in self.waiting]
+            lines += [_line(self.directory, certificate) for certificate in self.waiting]
             lines.append(
                 "Put each certificate, followed by those that signed it, into its file, and run "
                 "site.yml again."
@@ -95,34 +96,41 @@ class OutsideAuthority:
         if lines:
             raise AnsibleActionFail("\n".join(["No host was touched.", *lines]))
 
-    def _refusal(self, pem: str, key: str, wanted: Certificate) -> str:
+    def _refusal(self, pem: str, key: str, certificate: Certificate) -> str:
         if not key:
-            return f"there is no request for it, {self.directory / _file(REQUESTS, wanted, 'csr')}"
-        return self._problem(pem, key, wanted)
+            return (
+                "there is no request for it, "
+                f"{self.directory / _file(REQUESTS, certificate, 'csr')}"
+            )
+        return self._problem(pem, key, certificate)
 
-    def _problem(self, pem: str, key: str, wanted: Certificate) -> str:
-        return signed_problem(pem, key, wanted, self.certificate, self.now, self.users)
+    def _problem(self, pem: str, key: str, certificate: Certificate) -> str:
+        return signed_problem(pem, key, certificate, self.certificate, self.now, self.users)
 
-    def _remove(self, wanted: Certificate) -> None:
+    def _remove(self, certificate: Certificate) -> None:
         # What was signed goes first, so that a run that ends here does not miss its key.
-        self.removed.append(_file(SIGNED, wanted, "pem"))
-        self.removed += [_file(REQUESTS, wanted, end) for end in ("csr", "key")]
+        self.removed.append(_file(SIGNED, certificate, "pem"))
+        self.removed += [_file(REQUESTS, certificate, end) for end in ("csr", "key")]
 
-    def _read(self, folder: str, wanted: Certificate, end: str) -> str:
-        path = self.directory / _file(folder, wanted, end)
+    def _read(self, folder: str, certificate: Certificate, end: str) -> str:
+        path = self.directory / _file(folder, certificate, end)
         return path.read_bytes().decode(errors="replace") if path.is_file() else ""
 
 
-def pending(directory: Path, wanted: Iterable[Certificate]) -> list[str]:
+def pending(directory: Path, certificates: Iterable[Certificate]) -> list[str]:
     """Return a line for each request that waits to be signed."""
-    waiting = [one for one in wanted if (directory / _file(REQUESTS, one, "csr")).is_file()]
-    return [_line(directory, one) for one in waiting]
+    waiting = [
+        certificate
+        for certificate in certificates
+        if (directory / _file(REQUESTS, certificate, "csr")).is_file()
+    ]
+    return [_line(directory, certificate) for certificate in waiting]
 
 
-def _line(directory: Path, wanted: Certificate) -> str:
-    request_file = directory / _file(REQUESTS, wanted, "csr")
-    return f"- {request_file} -> {directory / _file(SIGNED, wanted, 'pem')}"
+def _line(directory: Path, certificate: Certificate) -> str:
+    request_file = directory / _file(REQUESTS, certificate, "csr")
+    return f"- {request_file} -> {directory / _file(SIGNED, certificate, 'pem')}"
 
 
-def _file(folder: str, wanted: Certificate, end: str) -> str:
-    return f"{folder}/{wanted.name}.{end}"
+def _file(folder: str, certificate: Certificate, end: str) -> str:
+    return f"{folder}/{certificate.name}.{end}"

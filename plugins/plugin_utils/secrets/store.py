@@ -82,7 +82,7 @@ Step = Callable[[Secrets], Mapping[str, str]]
 """Returns the files of a further phase of a change, its record among them."""
 
 
-def directory_of(given: str, inventory: str, sources: Iterable[str] = ()) -> Path:
+def directory_of(configured: str, inventory: str, sources: Iterable[str] = ()) -> Path:
     """Return where the secrets of an inventory are, by the variable or beside the inventory.
 
     `sources` are the files and directories that Ansible reads as inventory.
@@ -91,7 +91,7 @@ def directory_of(given: str, inventory: str, sources: Iterable[str] = ()) -> Pat
         AnsibleActionFail: the directory is in one of them.
 
     """
-    directory = Path(inventory) / Path(given or DIRECTORY).expanduser()
+    directory = Path(inventory) / Path(configured or DIRECTORY).expanduser()
     for source in map(Path, sources):
         if source.is_dir() and directory.is_relative_to(source):
             (first, *_) = (*directory.relative_to(source).parts, "")
@@ -122,7 +122,7 @@ def read(directory: Path) -> Secrets:
         }
 
     pems = below(CERTIFICATES)
-    found = Secrets(
+    present = Secrets(
         str(directory),
         files.get(CERTIFICATE, ""),
         {name.removesuffix(".pem"): text for name, text in pems.items()},
@@ -140,10 +140,10 @@ def read(directory: Path) -> Secrets:
     )
     try:
         for record in transition.RECORDS:
-            transition.read(found, record)
+            transition.read(present, record)
     except ValueError as error:
         raise AnsibleActionFail(str(error)) from error
-    return found
+    return present
 
 
 def _files(directory: Path) -> dict[str, str]:
@@ -177,34 +177,40 @@ def _store_of(directory: Path, files: Mapping[str, str]) -> Store | None:
 def given_authority(cluster: Cluster) -> Authority | None:
     """Return the site's own CA, None where the cluster has one of its own."""
     for node in cluster.kafka.values():
-        certificate, key = (node.settings[f"kafka_ca_{part}"] for part in ("certificate", "key"))
+        certificate, key = (
+            node.settings[f"kafka_ca_{suffix}"] for suffix in ("certificate", "key")
+        )
         return Authority(certificate, key) if certificate else None
     return None
 
 
 def authority_error(cluster: Cluster) -> str:
     """Return why the site's own CA cannot be used, empty if it can or there is none."""
-    given = given_authority(cluster)
-    return authority_problem(given, datetime.datetime.now(datetime.UTC)) if given else ""
+    authority = given_authority(cluster)
+    return authority_problem(authority, datetime.datetime.now(datetime.UTC)) if authority else ""
 
 
 def authority_days(cluster: Cluster) -> float | None:
     """Return how long the site's own CA is valid, None if it cannot be read or there is none."""
-    given = given_authority(cluster)
+    authority = given_authority(cluster)
     try:
-        return days_left(given.issuer, datetime.datetime.now(datetime.UTC)) if given else None
+        return (
+            days_left(authority.issuer, datetime.datetime.now(datetime.UTC)) if authority else None
+        )
     except CertificateError:
         return None
 
 
 def waiting_requests(cluster: Cluster) -> str:
     """Return which requests wait for the signature of an outside CA, empty if none does."""
-    given = given_authority(cluster)
-    if given is None or given.key:
+    authority = given_authority(cluster)
+    if authority is None or authority.key:
         return ""
-    wanted = [one for node in cluster.kafka.values() for one in node.certificates]
-    wanted += cluster.web_certificates
-    lines = signing_requests.pending(Path(cluster.inventory.secrets.directory), wanted)
+    certificates = [
+        certificate for node in cluster.kafka.values() for certificate in node.certificates
+    ]
+    certificates += cluster.web_certificates
+    lines = signing_requests.pending(Path(cluster.inventory.secrets.directory), certificates)
     first = (
         "Requests wait to be signed; until then Kafka's nodes and instances of the schema registry "
         "keep their present certificates:"
@@ -214,7 +220,7 @@ def waiting_requests(cluster: Cluster) -> str:
 
 def complete(
     cluster: Cluster,
-    given: Authority | None,
+    site_authority: Authority | None,
     *,
     store: bool,
     step: Step | None = None,
@@ -222,9 +228,9 @@ def complete(
 ) -> Secrets:
     """Return the secrets of a cluster with all that it needs; what is new is stored.
 
-    `given` is the site's own CA. Certificates that are not as the cluster wants them, or expire
-    soon, are replaced, and those of the hosts `renewed`. `step` enters a further phase of the
-    change of the CA. Without `store` new ones are returned alone, for check mode.
+    `site_authority` is the site's own CA. Certificates that are not as the cluster wants them, or
+    expire soon, are replaced, and those of the hosts `renewed`. `step` enters a further phase of
+    the change of the CA. Without `store` new ones are returned alone, for check mode.
 
     Raises:
         AnsibleActionFail: a secret cannot be read or written, the CA cannot be used, or an outside
@@ -236,20 +242,20 @@ def complete(
         node.certificates or node.security.users_without_password for node in cluster.kafka.values()
     )
     texts = _new_texts(cluster, cluster.inventory.secrets.texts)
-    others = (
+    other_needs = (
         *(*cluster.identities, *cluster.rest_certificates),
         *(*cluster.web_certificates, *cluster.registry_passwords),
     )
-    if not any(of_kafka) and not texts and not others:
+    if not any(of_kafka) and not texts and not other_needs:
         return read(directory) if store else cluster.inventory.secrets
     try:
         with lock(directory, store=store):
             # In check mode nothing was stored of what the run has made so far.
-            found = read(directory) if store else cluster.inventory.secrets
+            held = read(directory) if store else cluster.inventory.secrets
             work = _Work(directory, store, step, renewed)
-            completed = _complete(cluster, found, given, work)
-            changed = work.new or work.removed or found.store is None
-            new = stamp(directory) if store else _following(found.store) if changed else found.store
+            completed = _complete(cluster, held, site_authority, work)
+            changed = work.new or work.removed or held.store is None
+            new = stamp(directory) if store else _following(held.store) if changed else held.store
             return dataclasses.replace(completed, store=new)
     except (OSError, CertificateError) as error:
         message = f"the secrets in {directory} cannot be made: {error}"
@@ -276,59 +282,70 @@ class _Work:
                 (self.directory / name).unlink(missing_ok=True)
 
 
-def _complete(cluster: Cluster, found: Secrets, given: Authority | None, work: _Work) -> Secrets:
+def _complete(
+    cluster: Cluster, present: Secrets, site_authority: Authority | None, work: _Work
+) -> Secrets:
     if work.step:
         # Its record comes first: every run from then on makes what the phase wants.
-        work.new |= work.step(found)
-        found = authorities.entered(found, work.new)
+        work.new |= work.step(present)
+        present = authorities.entered(present, work.new)
     nodes = [node for node in cluster.kafka.values() if node.certificates]
-    certificates, trusted = dict(found.certificates), found.authority
+    certificates, trusted = dict(present.certificates), present.authority
     outside = None
     if nodes or cluster.web_certificates:
-        cluster_id = next((one.cluster_id for one in cluster.kafka.values()), "")
-        known = authorities.now_valid(found, given, cluster_id)
-        trusted = known.trusted
-        work.new |= known.new
-        if trusted != found.authority:
+        cluster_id = next((node.cluster_id for node in cluster.kafka.values()), "")
+        kafka_authorities = authorities.now_valid(present, site_authority, cluster_id)
+        trusted = kafka_authorities.trusted
+        work.new |= kafka_authorities.new
+        if trusted != present.authority:
             work.new[CERTIFICATE] = trusted
-        if known.outside:
+        if kafka_authorities.outside:
             outside = OutsideAuthority(work.directory, trusted, _users(nodes))
-        every = [(node.name, one) for node in nodes for one in node.certificates]
-        every += [(one.name.partition("/")[0], one) for one in cluster.web_certificates]
-        for host, wanted in every:
-            renew, pem = host in work.renewed, certificates.get(wanted.name, "")
+        desired = [(node.name, certificate) for node in nodes for certificate in node.certificates]
+        desired += [
+            (certificate.name.partition("/")[0], certificate)
+            for certificate in cluster.web_certificates
+        ]
+        for host, certificate in desired:
+            renew, pem = host in work.renewed, certificates.get(certificate.name, "")
             if outside:
-                certificates[wanted.name] = outside.issue(wanted, pem, renew=renew)
+                certificates[certificate.name] = outside.issue(certificate, pem, renew=renew)
             else:
-                certificates[wanted.name] = _certificate(known, wanted, pem, work, renew=renew)
-    of_ensemble = found.zookeeper_authority, found.zookeeper_clients_authority
+                certificates[certificate.name] = _certificate(
+                    kafka_authorities, certificate, pem, work, renew=renew
+                )
+    of_ensemble = present.zookeeper_authority, present.zookeeper_clients_authority
     if cluster.identities:
-        members, clients = authorities.of_members(found), authorities.of_clients(found)
+        members, clients = authorities.of_members(present), authorities.of_clients(present)
         of_ensemble = members.trusted, clients.trusted
         work.new |= {**members.new, **clients.new}
-        for one in cluster.identities:
-            own, wanted = members if one.is_member else clients, one.certificate
-            pem = certificates.get(wanted.name, "")
-            certificates[wanted.name] = _certificate(own, wanted, pem, work, renew=False)
-    of_connect = found.connect_authority
+        for identity in cluster.identities:
+            issuers, certificate = members if identity.is_member else clients, identity.certificate
+            pem = certificates.get(certificate.name, "")
+            certificates[certificate.name] = _certificate(
+                issuers, certificate, pem, work, renew=False
+            )
+    of_connect = present.connect_authority
     if cluster.rest_certificates:
-        rest = authorities.of_connect(found)
-        of_connect = rest.trusted
-        work.new |= rest.new
-        for wanted in cluster.rest_certificates:
-            renew = wanted.name.partition("/")[0] in work.renewed
-            pem = certificates.get(wanted.name, "")
-            certificates[wanted.name] = _certificate(rest, wanted, pem, work, renew=renew)
+        connect_authorities = authorities.of_connect(present)
+        of_connect = connect_authorities.trusted
+        work.new |= connect_authorities.new
+        for certificate in cluster.rest_certificates:
+            renew = certificate.name.partition("/")[0] in work.renewed
+            pem = certificates.get(certificate.name, "")
+            certificates[certificate.name] = _certificate(
+                connect_authorities, certificate, pem, work, renew=renew
+            )
     # Another run may have made some of them since the cluster was resolved.
     users = {
         user.name
         for node in cluster.kafka.values()
         for user in node.security.users_without_password
-        if not found.passwords.get(user.name)
-    } | {name for name in cluster.registry_passwords if not found.passwords.get(name)}
-    passwords = {**found.passwords, **{name: random_text() for name in sorted(users)}}
+        if not present.passwords.get(user.name)
+    } | {name for name in cluster.registry_passwords if not present.passwords.get(name)}
+    passwords = {**present.passwords, **{name: random_text() for name in sorted(users)}}
     work.new |= {f"{_PASSWORDS}/{name}": passwords[name] for name in users}
-    texts = _new_texts(cluster, found.texts)
+    texts = _new_texts(cluster, present.texts)
     work.new |= texts
     if outside:
         work.new |= outside.new
@@ -336,7 +353,7 @@ def _complete(cluster: Cluster, found: Secrets, given: Authority | None, work: _
     work.write()
     if outside:
         outside.refuse(stored=work.store)
-    all_texts = {**found.texts, **texts}
+    all_texts = {**present.texts, **texts}
     return Secrets(
         str(work.directory),
         trusted,
@@ -345,38 +362,38 @@ def _complete(cluster: Cluster, found: Secrets, given: Authority | None, work: _
         all_texts,
         *of_ensemble,
         of_connect,
-        mode=found.mode,
+        mode=present.mode,
     )
 
 
 def _users(nodes: Iterable[KafkaNode]) -> set[str]:
     """Return the names of all who may log in: nodes, users, and super users of the inventory."""
-    found = {NODES, ADMIN}
+    names = {NODES, ADMIN}
     for node in nodes:
         super_users = str(node.config.get("super.users") or "").split(";")
-        found |= {one.strip().partition(":")[2] for one in super_users}
-        found |= {user.name for user in node.security.users}
-    return found - {""}
+        names |= {principal.strip().partition(":")[2] for principal in super_users}
+        names |= {user.name for user in node.security.users}
+    return names - {""}
 
 
 def _certificate(
-    known: Authorities, wanted: Certificate, pem: str, work: _Work, *, renew: bool
+    issuers: Authorities, certificate: Certificate, pem: str, work: _Work, *, renew: bool
 ) -> str:
     """Return a key and certificate as they are wanted, the present ones if they are."""
-    signer, now = known.signer, datetime.datetime.now(datetime.UTC)
+    signer, now = issuers.signer, datetime.datetime.now(datetime.UTC)
     if pem and not renew:
-        if not signer.key and not signed_problem(pem, pem, wanted, signer.certificate, now):
+        if not signer.key and not signed_problem(pem, pem, certificate, signer.certificate, now):
             return pem  # a CA that cannot sign has to be content with what nodes take
-        if not renewal_reason(pem, wanted, signer.certificate, now):
-            found = with_chain(pem, signer.certificate)
-            if found != pem:
-                work.new[f"{CERTIFICATES}/{wanted.name}.pem"] = found
-            return found
+        if not renewal_reason(pem, certificate, signer.certificate, now):
+            replacement = with_chain(pem, signer.certificate)
+            if replacement != pem:
+                work.new[f"{CERTIFICATES}/{certificate.name}.pem"] = replacement
+            return replacement
     if not signer.key:
-        raise CertificateError(authorities.missing_key(known, str(work.directory)))
-    found = issue(signer, wanted)
-    work.new[f"{CERTIFICATES}/{wanted.name}.pem"] = found
-    return found
+        raise CertificateError(authorities.missing_key(issuers, str(work.directory)))
+    replacement = issue(signer, certificate)
+    work.new[f"{CERTIFICATES}/{certificate.name}.pem"] = replacement
+    return replacement
 
 
 def keep(directory: Path, name: str, text: str) -> Secrets:
@@ -395,24 +412,28 @@ def keep(directory: Path, name: str, text: str) -> Secrets:
         raise AnsibleActionFail(message) from error
 
 
-def _new_texts(cluster: Cluster, found: Mapping[str, str]) -> dict[str, str]:
+def _new_texts(cluster: Cluster, present: Mapping[str, str]) -> dict[str, str]:
     """Return what Spark and databases need besides the texts that there are, by name."""
-    wanted = {name for host in cluster.spark.values() for name in host.security.missing}
-    wanted |= {*(missing_passwords(cluster.inventory.secrets) if cluster.databases else ())}
+    names = {name for host in cluster.spark.values() for name in host.security.missing}
+    names |= {*(missing_passwords(cluster.inventory.secrets) if cluster.databases else ())}
     servers, exporters = cluster.monitoring.values(), cluster.metrics.values()
-    wanted |= {*monitoring.missing_texts([*servers], [*exporters])}
-    new = {name: random_text() for name in sorted(wanted) if not found.get(name)}
-    every = {**found, **new}
-    return {**new, **_token(every), **_hash(every)}
+    names |= {*monitoring.missing_texts([*servers], [*exporters])}
+    new = {name: random_text() for name in sorted(names) if not present.get(name)}
+    all_texts = {**present, **new}
+    return {**new, **_token(all_texts), **_hash(all_texts)}
 
 
 def _hash(texts: Mapping[str, str]) -> dict[str, str]:
     """Return what Prometheus compares its password with by its name, unless it is there."""
     import bcrypt  # where something is watched alone: elsewhere nobody needs to install it
 
-    password, kept = (texts.get(x, "") for x in (monitoring.PASSWORD, monitoring.PASSWORD_HASH))
+    password, password_hash = (
+        texts.get(name, "") for name in (monitoring.PASSWORD, monitoring.PASSWORD_HASH)
+    )
     with contextlib.suppress(ValueError):  # it is none
-        if not password or (kept and bcrypt.checkpw(password.encode(), kept.encode())):
+        if not password or (
+            password_hash and bcrypt.checkpw(password.encode(), password_hash.encode())
+        ):
             return {}
     # Each request costs the server as much; the password is long.
     made = bcrypt.hashpw(password.encode(), bcrypt.gensalt(rounds=_BCRYPT_ROUNDS))
@@ -437,16 +458,18 @@ def replace(directory: Path, users: Iterable[str], texts: Iterable[str], *, stor
 
     """
     passwords = {name: random_text() for name in users}
-    others = {name: random_text() for name in texts}
-    others |= _token(others)
+    new_texts = {name: random_text() for name in texts}
+    new_texts |= _token(new_texts)
     try:
         with lock(directory, store=store):
-            found = read(directory)
+            present = read(directory)
             # First of all: a run that ends here must not leave a password that Kafka never gets.
-            new = _replacing(found.store or _first(""), passwords)
+            new = _replacing(present.store or _first(""), passwords)
             if store:
                 _write(directory / secret_store.FILE, new.text())
-                files = {f"{_PASSWORDS}/{name}": text for name, text in passwords.items()} | others
+                files = {
+                    f"{_PASSWORDS}/{name}": text for name, text in passwords.items()
+                } | new_texts
                 for name, text in files.items():
                     _write(directory / name, text)
                 new = stamp(directory) or new
@@ -454,9 +477,9 @@ def replace(directory: Path, users: Iterable[str], texts: Iterable[str], *, stor
         message = f"the secrets in {directory} cannot be made: {error}"
         raise AnsibleActionFail(message) from error
     return dataclasses.replace(
-        found,
-        passwords={**found.passwords, **passwords},
-        texts={**found.texts, **others},
+        present,
+        passwords={**present.passwords, **passwords},
+        texts={**present.texts, **new_texts},
         store=new if store else _following(new),
     )
 
@@ -470,10 +493,10 @@ def replaced(directory: Path, users: Iterable[str]) -> None:
     """
     try:
         with lock(directory, store=True):
-            kept = read(directory).store
-            if kept and {*kept.replacing} & {*users}:
-                left = tuple(name for name in kept.replacing if name not in users)
-                new = dataclasses.replace(kept, replacing=left)
+            recorded = read(directory).store
+            if recorded and {*recorded.replacing} & {*users}:
+                remaining = tuple(name for name in recorded.replacing if name not in users)
+                new = dataclasses.replace(recorded, replacing=remaining)
                 _write(directory / secret_store.FILE, new.text())
     except OSError as error:
         message = f"{directory / secret_store.FILE} cannot be written: {error}"
@@ -481,7 +504,7 @@ def replaced(directory: Path, users: Iterable[str]) -> None:
 
 
 def accept(
-    found: Secrets, generations: Iterable[Generation], users: Iterable[str], *, store: bool
+    present: Secrets, generations: Iterable[Generation], users: Iterable[str], *, store: bool
 ) -> Secrets:
     """Return the secrets as those that come after the generations of hosts that they lack.
 
@@ -492,23 +515,27 @@ def accept(
         AnsibleActionFail: it cannot be stored.
 
     """
-    directory = Path(found.directory)
+    directory = Path(present.directory)
     try:
         with lock(directory, store=store):
-            kept = (read(directory) if store else found).store or _first("")
-            missing = [one for one in generations if not secret_store.contains(kept, one)]
-            new = _replacing(kept, users)
+            recorded = (read(directory) if store else present).store or _first("")
+            missing = [
+                generation
+                for generation in generations
+                if not secret_store.contains(recorded, generation)
+            ]
+            new = _replacing(recorded, users)
             if missing:
-                numbers = [one.number for one in (*kept.generations, *missing)]
+                numbers = [generation.number for generation in (*recorded.generations, *missing)]
                 following = _generation(max(numbers) + 1)
-                new = new.followed_by(*missing, following, digest=kept.digest)
+                new = new.followed_by(*missing, following, digest=recorded.digest)
             if store:
                 _write(directory / secret_store.FILE, new.text())
                 new = stamp(directory) or new
     except OSError as error:
         message = f"{directory / secret_store.FILE} cannot be written: {error}"
         raise AnsibleActionFail(message) from error
-    return dataclasses.replace(found, store=new)
+    return dataclasses.replace(present, store=new)
 
 
 def stamp(directory: Path) -> Store | None:
@@ -522,19 +549,19 @@ def stamp(directory: Path) -> Store | None:
 
     """
     files = _files(directory)
-    kept = _store_of(directory, files)
+    recorded = _store_of(directory, files)
     texts = sorted((name, text) for name, text in files.items() if name != secret_store.FILE)
     if not texts:
-        return kept
+        return recorded
     digest = hashlib.sha256(json.dumps(texts).encode()).hexdigest()
-    if kept is None:
-        kept = _first(digest)
-    elif kept.digest != digest:
-        kept = _following(kept, digest)
+    if recorded is None:
+        recorded = _first(digest)
+    elif recorded.digest != digest:
+        recorded = _following(recorded, digest)
     else:
-        return kept
-    _write(directory / secret_store.FILE, kept.text())
-    return kept
+        return recorded
+    _write(directory / secret_store.FILE, recorded.text())
+    return recorded
 
 
 def _first(digest: str) -> Store:

@@ -6,13 +6,13 @@ from ..services.kafka.node import KafkaNode
 
 def password_problem(broker: KafkaNode, user: str) -> str:
     """Say why nobody can log in as a user with a password that is known here, or return ``""``."""
-    present = [one for one in broker.security.users if one.present]
-    names = [one.name for one in present if one.scram]
-    if user in [one.name for one in present if not one.scram]:
+    present = [entry for entry in broker.security.users if entry.present]
+    names = [entry.name for entry in present if entry.scram]
+    if user in [entry.name for entry in present if not entry.scram]:
         return f"{user} has no password: its clients need a certificate with that name"
     if user not in names:
         return f"Kafka has no user {user}; there are {listing(names)}"
-    if user in [one.name for one in broker.security.users_without_password]:
+    if user in [entry.name for entry in broker.security.users_without_password]:
         return (
             f"{broker.secrets.directory} has no password of {user}: run site.yml, or copy the "
             "directory from the control node that made it"

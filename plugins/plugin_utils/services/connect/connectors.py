@@ -27,17 +27,16 @@ _CLIENTS = ("producer.override.", "consumer.override.", "admin.override.")
 
 @dataclass(frozen=True)
 class Connector:
-    """A connector as the inventory describes it; `state` is running, paused, stopped or absent.
-
-    `user` is the user of Kafka as which it reads and writes, `grants` what that user may do besides
-    what every connector needs.
-    """
+    """A connector as the inventory describes it."""
 
     name: str
     given: Mapping[str, Any] = field(default_factory=dict)
     state: str = "running"
+    """One of running, paused, stopped and absent."""
     user: str = ""
+    """The user of Kafka as which it reads and writes."""
     grants: Sequence[Grant] = ()
+    """What that user may do besides what every connector needs."""
 
     @property
     def present(self) -> bool:
@@ -54,12 +53,12 @@ class Connector:
 
         With a login the connector reads and writes by it.
         """
-        own: dict[str, str] = {}
+        overrides: dict[str, str] = {}
         if logs_in and self.user:
             login = reference(login_file(self.user), LOGIN_KEY)
-            own = {f"{prefix}{LOGIN_KEY}": login for prefix in _CLIENTS}
-        given = {key: property_text(one) or "" for key, one in by_name(self.given).items()}
-        return {**own, **given, "name": self.name}
+            overrides = {f"{prefix}{LOGIN_KEY}": login for prefix in _CLIENTS}
+        configured = {key: property_text(value) or "" for key, value in by_name(self.given).items()}
+        return {**overrides, **configured, "name": self.name}
 
     def all_grants(self, group: str) -> list[Grant]:
         """Return what its user may do: what the inventory says, and what Kafka Connect needs."""
@@ -122,13 +121,13 @@ def of_settings(settings: Mapping[str, Any]) -> list[Connector]:
     """Return the connectors that a worker's variables name, in their order."""
     return [
         Connector(
-            name=str(one["name"]),
-            given=dict(one.get("config") or {}),
-            state=str(one.get("state") or "running"),
-            user=str(one.get("kafka_user") or ""),
-            grants=[security.grant(x) for x in one.get("grants") or ()],
+            name=str(entry["name"]),
+            given=dict(entry.get("config") or {}),
+            state=str(entry.get("state") or "running"),
+            user=str(entry.get("kafka_user") or ""),
+            grants=[security.grant(grant) for grant in entry.get("grants") or ()],
         )
-        for one in settings[VARIABLE]
+        for entry in settings[VARIABLE]
     ]
 
 
@@ -137,14 +136,16 @@ def topics_read(connectors: Sequence[Connector]) -> dict[str, list[str]]:
 
     A source without grants, on an open cluster, may create any.
     """
-    present = [one for one in connectors if one.present]
-    sources = [one for one in present if not one.is_sink]
-    found: dict[str, list[str]] = {}
-    for one in present if all(source.grants for source in sources) else ():
-        for topic in texts(one.given.get("topics")) if one.is_sink else ():
-            if not any(allows(x, topic, "create") for source in sources for x in source.grants):
-                found.setdefault(topic, []).append(one.name)
-    return found
+    present = [connector for connector in connectors if connector.present]
+    sources = [connector for connector in present if not connector.is_sink]
+    readers: dict[str, list[str]] = {}
+    for connector in present if all(source.grants for source in sources) else ():
+        for topic in texts(connector.given.get("topics")) if connector.is_sink else ():
+            if not any(
+                allows(grant, topic, "create") for source in sources for grant in source.grants
+            ):
+                readers.setdefault(topic, []).append(connector.name)
+    return readers
 
 
 def allows(grant: Grant, topic: str, operation: str) -> bool:
@@ -160,11 +161,15 @@ def users(group: str, connectors: Sequence[Connector]) -> list[User]:
 
     That of an absent connector is left alone until the connector is gone.
     """
-    wanted = {one.user: one for one in connectors if one.user and one.present}
-    return [User(name, one.all_grants(group)) for name, one in wanted.items()]
+    by_user = {
+        connector.user: connector
+        for connector in connectors
+        if connector.user and connector.present
+    }
+    return [User(name, connector.all_grants(group)) for name, connector in by_user.items()]
 
 
-def former_user(one: Connector, connectors: Sequence[Connector]) -> str:
+def former_user(connector: Connector, connectors: Sequence[Connector]) -> str:
     """Return the user that goes with a connector which is to be removed, empty for none."""
-    kept = {x.user for x in connectors if x.present}
-    return "" if one.present or one.user in kept else one.user
+    remaining = {listed.user for listed in connectors if listed.present}
+    return "" if connector.present or connector.user in remaining else connector.user

@@ -27,7 +27,7 @@ PREFIXES = (
     "config.providers.",  # KIP-297
     "metrics.context.",  # KIP-606
     "metrics.jmx.",  # KIP-544
-    *(f"{one}." for one in _CONVERTERS),
+    *(f"{key}." for key in _CONVERTERS),
 )
 _POLICY = "connector.client.config.override.policy"
 # The one policy of Kafka itself that reads a key (KIP-1188), by its names.
@@ -39,7 +39,7 @@ _READERS = (
     _POLICY,
     "metric.reporters",
     "rest.extension.classes",
-    *(f"{one}interceptor.classes" for one in ("consumer.", "producer.")),
+    *(f"{prefix}interceptor.classes" for prefix in ("consumer.", "producer.")),
 )
 
 
@@ -50,11 +50,11 @@ def load(version: str) -> Table:
     A converter may have a short name, such as JsonConverter.
     """
     table = key_table.read(TABLES, version)
-    tls = {key: one for key, one in table.items() if key.startswith("ssl.")}
+    tls = {key: entry for key, entry in table.items() if key.startswith("ssl.")}
     return {
         **table,
-        **{one: {**table[one], "type": "string"} for one in _CONVERTERS if table},
-        **{f"{prefix}{key}": one for prefix in _REST for key, one in tls.items()},
+        **{key: {**table[key], "type": "string"} for key in _CONVERTERS if table},
+        **{f"{prefix}{key}": entry for prefix in _REST for key, entry in tls.items()},
     }
 
 
@@ -65,9 +65,14 @@ def is_known(key: str, config: Mapping[str, Any], version: str) -> bool:
         return True
     if key == _ALLOWED and config.get(_POLICY) in _ALLOWLISTS:
         return True
-    storage = next((one for one in _STORAGES if key.startswith(one)), "")
+    storage = next((prefix for prefix in _STORAGES if key.startswith(prefix)), "")
     if storage:
-        own = [one.removeprefix(storage) for one in table if one.startswith(storage)]
-        return not nearest(key.removeprefix(storage), own, _MISSPELT)
-    classes = [one for reader in _READERS for one in texts(config.get(reader))]
-    return any("." in one and not one.startswith("org.apache.kafka.") for one in classes)
+        suffixes = [
+            table_key.removeprefix(storage) for table_key in table if table_key.startswith(storage)
+        ]
+        return not nearest(key.removeprefix(storage), suffixes, _MISSPELT)
+    classes = [class_name for reader in _READERS for class_name in texts(config.get(reader))]
+    return any(
+        "." in class_name and not class_name.startswith("org.apache.kafka.")
+        for class_name in classes
+    )

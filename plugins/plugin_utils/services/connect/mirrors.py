@@ -25,7 +25,7 @@ _PACKAGE = "org.apache.kafka.connect.mirror"
 _CLASSES = {TOPICS: "MirrorSourceConnector", OFFSETS: "MirrorCheckpointConnector"}
 _BYTES = "org.apache.kafka.connect.converters.ByteArrayConverter"
 # Records are copied, and checkpoints are written, as they are; a worker's own are for other ones.
-_CONVERTERS = {f"{one}.converter": _BYTES for one in ("key", "value", "header")}
+_CONVERTERS = {f"{component}.converter": _BYTES for component in ("key", "value", "header")}
 OWNED: Mapping[str, str] = {
     CLASS: "nothing",
     "groups": "groups",
@@ -60,17 +60,17 @@ _CONFIG: Mapping[str, Mapping[str, Any]] = {
 
 @dataclass(frozen=True)
 class Mirror:
-    """A cluster that this one follows.
-
-    `source` is its name, `target` that of this one: topics of the other cluster have its name as
-    prefix here. `topics` and `groups` are names, or with `*` at their end the beginning of names.
-    """
+    """A cluster that this one follows."""
 
     source: str
+    """Its name: topics of the other cluster have it as prefix here."""
     target: str
+    """The name of this one."""
     bootstrap: Sequence[str]
     topics: Sequence[str]
+    """Names, or with `*` at their end the beginning of names."""
     groups: Sequence[str] = ()
+    """Names, or with `*` at their end the beginning of names."""
     user: str = ""
     password: str = field(default="", repr=False)
     authority: str = ""
@@ -99,9 +99,9 @@ class Mirror:
         # Without the ends of lines of Windows.
         return {LOGIN_KEY: words, CERTIFICATES: "\n".join(self.authority.strip().splitlines())}
 
-    def name(self, what: str) -> str:
+    def name(self, kind: str) -> str:
         """Return the name of a connector, and of its user of Kafka."""
-        return f"mirror-{self.source}-{what}"
+        return f"mirror-{self.source}-{kind}"
 
     def connectors(self) -> list[Connector]:
         """Return its connectors, without what only a worker adds.
@@ -111,17 +111,17 @@ class Mirror:
         grants = {TOPICS: self._grants_of_topics(), OFFSETS: self._grants_of_offsets()}
         states = {TOPICS: self.state, OFFSETS: self.state if self.groups else "absent"}
         return [
-            Connector(self.name(one), self._config(one), state, self.name(one), grants[one])
-            for one, state in states.items()
+            Connector(self.name(kind), self._config(kind), state, self.name(kind), grants[kind])
+            for kind, state in states.items()
         ]
 
-    def _config(self, what: str) -> dict[str, Any]:
+    def _config(self, kind: str) -> dict[str, Any]:
         return {
-            **_CONFIG[what],
+            **_CONFIG[kind],
             **by_name(self.given),
-            CLASS: f"{_PACKAGE}.{_CLASSES[what]}",
+            CLASS: f"{_PACKAGE}.{_CLASSES[kind]}",
             "topics": ",".join(map(_pattern, self.topics)),
-            **({"groups": ",".join(map(_pattern, self.groups))} if what == OFFSETS else {}),
+            **({"groups": ",".join(map(_pattern, self.groups))} if kind == OFFSETS else {}),
             "source.cluster.alias": self.source,
             "target.cluster.alias": self.target,
             # The other cluster is only read, and the offsets are here when it is lost (KIP-716).
@@ -130,11 +130,11 @@ class Mirror:
         }
 
     def _client(self) -> dict[str, str]:
-        own = {"bootstrap.servers": ",".join(self.bootstrap)}
+        servers = {"bootstrap.servers": ",".join(self.bootstrap)}
         if not self.user:
-            return own
+            return servers
         return {
-            **own,
+            **servers,
             "security.protocol": "SASL_SSL",
             "sasl.mechanism": security.MECHANISM,
             "ssl.truststore.type": "PEM",
@@ -148,9 +148,9 @@ class Mirror:
 
     def _grants_of_topics(self) -> list[Grant]:
         # The settings of topics are those of the other cluster, and so are numbers of partitions.
-        every = ["alter", "alter_configs", "create", "describe_configs", "write"]
+        operations = ["alter", "alter_configs", "create", "describe_configs", "write"]
         return [
-            {"topic": f"{self.source}.", "pattern": "prefixed", "operations": every},
+            {"topic": f"{self.source}.", "pattern": "prefixed", "operations": operations},
             {"topic": self._syncs, "operations": ["create", "describe_configs", "write"]},
         ]
 
@@ -163,10 +163,10 @@ class Mirror:
                 "operations": ["create", "describe_configs", "write"],
             },
             {"topic": self._syncs, "operations": ["describe_configs", "read"]},
-            *(_grant("group", one, "read") for one in self.groups),
+            *(_grant("group", group, "read") for group in self.groups),
             # It asks for all offsets of a group, which reads topics of this cluster, too: without
             # this the authorizer would log a denial each time.
-            *(_grant("topic", one, "describe") for one in self.topics),
+            *(_grant("topic", topic, "describe") for topic in self.topics),
         ]
 
 
@@ -184,24 +184,24 @@ def of_settings(settings: Mapping[str, Any]) -> list[Mirror]:
     """Return the mirrors that a worker's variables name, in their order."""
     return [
         Mirror(
-            source=str(one["from"]),
+            source=str(entry["from"]),
             target=str(settings[ALIAS] or ""),
-            bootstrap=texts(one["bootstrap_servers"]),
-            topics=texts(one["topics"]),
-            groups=texts(one.get("groups") or ()),
-            user=str(one.get("user") or ""),
-            password=str(one.get("password") or ""),
-            authority=str(one.get("ca") or ""),
-            state=str(one.get("state") or "running"),
-            given=dict(one.get("config") or {}),
+            bootstrap=texts(entry["bootstrap_servers"]),
+            topics=texts(entry["topics"]),
+            groups=texts(entry.get("groups") or ()),
+            user=str(entry.get("user") or ""),
+            password=str(entry.get("password") or ""),
+            authority=str(entry.get("ca") or ""),
+            state=str(entry.get("state") or "running"),
+            given=dict(entry.get("config") or {}),
         )
-        for one in settings[VARIABLE]
+        for entry in settings[VARIABLE]
     ]
 
 
-def sizes(what: str, copies: int, workers: int) -> dict[str, int]:
+def sizes(kind: str, copies: int, workers: int) -> dict[str, int]:
     """Return how many copies a connector makes of a partition, and how many tasks it has."""
-    if what == OFFSETS:
+    if kind == OFFSETS:
         return {"checkpoints.topic.replication.factor": copies, "tasks.max": 1}
     return {
         "replication.factor": copies,

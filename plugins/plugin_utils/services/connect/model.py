@@ -85,13 +85,12 @@ OWNED: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Worker(KafkaService):
-    """One worker; `has_database` says whether there is a PostgreSQL server for connectors.
-
-    `registry_users` are those of the schema registry that converters may be.
-    """
+    """One worker."""
 
     has_database: bool = False
+    """Whether there is a PostgreSQL server for connectors."""
     registry_users: tuple[RegistryUser, ...] = ()
+    """The users of the schema registry that converters may be."""
     product = "connect"
     title = "Apache Kafka Connect"
     address_variable = "connect_host"
@@ -145,15 +144,15 @@ class Worker(KafkaService):
         A worker reads secrets only when it starts a connector: changed ones change its digest.
         """
         logs_in = bool(self.kafka_login)
-        found = {**self._of_mirror(connector), **connector.config(logs_in=logs_in)}
-        digest = connectors.digest(connector.name, found, self.secret_values)
-        return {**found, **({connectors.DIGEST: digest} if digest else {})}
+        config = {**self._of_mirror(connector), **connector.config(logs_in=logs_in)}
+        digest = connectors.digest(connector.name, config, self.secret_values)
+        return {**config, **({connectors.DIGEST: digest} if digest else {})}
 
     def _of_mirror(self, connector: Connector) -> dict[str, str]:
         """Return what a connector of a mirror gets of its worker, empty for any other one."""
-        own = {one.name(what): what for one in self.mirrors for what in mirrors.KINDS}
-        what = own.get(connector.name)
-        if what is None:
+        kinds = {mirror.name(kind): kind for mirror in self.mirrors for kind in mirrors.KINDS}
+        kind = kinds.get(connector.name)
+        if kind is None:
             return {}
         client = {**self._client, "bootstrap.servers": self.kafka_bootstrap}
         if self.kafka_login:
@@ -161,24 +160,30 @@ class Worker(KafkaService):
             client[connectors.LOGIN_KEY] = connectors.reference(login, connectors.LOGIN_KEY)
         copies = self.broker.replication_factor if self.broker else 1
         exactly = "required" if self.config[EXACTLY_ONCE] == "enabled" else "requested"
-        found = {
+        properties = {
             **{f"target.cluster.{key}": value for key, value in client.items()},
-            **mirrors.sizes(what, copies, len(self.peers)),
-            **({"exactly.once.support": exactly} if what == mirrors.TOPICS else {}),
+            **mirrors.sizes(kind, copies, len(self.peers)),
+            **({"exactly.once.support": exactly} if kind == mirrors.TOPICS else {}),
         }
-        return {key: property_text(value) or "" for key, value in found.items()}
+        return {key: property_text(value) or "" for key, value in properties.items()}
 
     @property
     def secret_values(self) -> dict[str, dict[str, Any]]:
         """Path of a file of secrets -> its keys and values."""
         entries = by_name(self.settings[connectors.SECRETS_VARIABLE]).items()
-        given = {connectors.secret_file(x): by_name(mapping(values)) for x, values in entries}
+        configured = {
+            connectors.secret_file(name): by_name(mapping(values)) for name, values in entries
+        }
         logins = {
             connectors.login_file(user): {connectors.LOGIN_KEY: login[connectors.LOGIN_KEY]}
             for user, login in self._logins.items()
         }
-        others = {one.login_file: one.login for one in self.mirrors if one.present and one.login}
-        return {**self._of_database, **self._of_registry, **given, **logins, **others}
+        mirror_logins = {
+            mirror.login_file: mirror.login
+            for mirror in self.mirrors
+            if mirror.present and mirror.login
+        }
+        return {**self._of_database, **self._of_registry, **configured, **logins, **mirror_logins}
 
     @property
     def _of_database(self) -> dict[str, dict[str, Any]]:
@@ -190,27 +195,29 @@ class Worker(KafkaService):
     def _of_registry(self) -> dict[str, dict[str, Any]]:
         """The file with the passwords of the registry's users, as `secret_values` has it."""
         file = connectors.secret_file(SCHEMA_REGISTRY)
-        found = {one.name: one.password for one in self.registry_users}
-        return {file: found} if found else {}
+        passwords = {user.name: user.password for user in self.registry_users}
+        return {file: passwords} if passwords else {}
 
     def secret_files(self) -> dict[str, Entry]:
         """Return what connectors read: the values of `connect_secrets`, and their users' logins.
 
         A connector reads them when it starts, so that a worker need not be restarted.
         """
-        own = {"mode": "0640", "group": self.user, "secret": True}
-        found = {SECRETS: files.directory("root", "0750", self.user)}
+        permissions = {"mode": "0640", "group": self.user, "secret": True}
+        entries = {SECRETS: files.directory("root", "0750", self.user)}
         for path, values in self.secret_values.items():
-            found[path] = files.text(files.properties(values), **own)
-        return found
+            entries[path] = files.text(files.properties(values), **permissions)
+        return entries
 
     @property
     def _logins(self) -> dict[str, Mapping[str, Any]]:
         """User of a connector -> its client properties."""
         if self.broker is None or not self.kafka_login:
             return {}
-        wanted = dict.fromkeys(one.user for one in self.connectors if one.user and one.present)
-        return {user: self.broker.clients.user_config(user, KAFKA_AUTHORITY) for user in wanted}
+        users = dict.fromkeys(
+            connector.user for connector in self.connectors if connector.user and connector.present
+        )
+        return {user: self.broker.clients.user_config(user, KAFKA_AUTHORITY) for user in users}
 
     @property
     def missing_secrets(self) -> list[str]:
@@ -219,14 +226,22 @@ class Worker(KafkaService):
         authorities = {AUTHORITY_FILE: self.secrets.connect_authority} if needed else {}
         return [
             *self.lacking(authorities),
-            *self.missing_passwords([KAFKA_USER, *(x.user for x in self.connectors if x.present)]),
+            *self.missing_passwords(
+                [
+                    KAFKA_USER,
+                    *(connector.user for connector in self.connectors if connector.present),
+                ]
+            ),
             *(postgresql.missing_passwords(self.secrets) if self.has_database else []),
-            *(f"passwords/{one}" for one in schema_registry.without_password(self.registry_users)),
+            *(
+                f"passwords/{name}"
+                for name in schema_registry.without_password(self.registry_users)
+            ),
         ]
 
     def _defaults(self) -> dict[str, dict[str, Any]]:
         copies = self.broker.replication_factor if self.broker else 1
-        topics = {f"{one}.storage.replication.factor": copies for one in _TOPICS}
+        topics = {f"{kind}.storage.replication.factor": copies for kind in _TOPICS}
         return {
             "topology": {**_TOPOLOGY, **topics},
             "security": {**self._kafka_client(), **(_rest_tls() if self.is_secured else {})},
@@ -235,19 +250,22 @@ class Worker(KafkaService):
     @property
     def _client(self) -> dict[str, Any]:
         """The client properties of the workers, without addresses."""
-        given = by_name(self.settings["connect_config"]).items()
-        return {**self.kafka_client, **{k: one for k, one in given if k.startswith(_CLIENT_KEYS)}}
+        configured = by_name(self.settings["connect_config"]).items()
+        return {
+            **self.kafka_client,
+            **{key: value for key, value in configured if key.startswith(_CLIENT_KEYS)},
+        }
 
     def _kafka_client(self) -> dict[str, Any]:
         """Return how workers connect to Kafka, and connectors, which get no login of theirs."""
-        every = self._client
+        client = self._client
         of_connectors = {
             f"{prefix}{key}": value
             for prefix in _CLIENTS
-            for key, value in every.items()
+            for key, value in client.items()
             if key != connectors.LOGIN_KEY
         }
-        return {**every, **of_connectors}
+        return {**client, **of_connectors}
 
     def _owned_config(self) -> dict[str, Any]:
         scheme, port = "https" if self.is_secured else "http", self.settings["connect_port"]
@@ -261,7 +279,10 @@ class Worker(KafkaService):
             "rest.advertised.host.name": self.address.strip("[]"),
             "rest.advertised.listener": scheme,
             "rest.advertised.port": port,
-            **{f"{one}.storage.topic": topic for one, topic in internal_topics(self.group).items()},
+            **{
+                f"{kind}.storage.topic": topic
+                for kind, topic in internal_topics(self.group).items()
+            },
         }
 
     def files(self) -> dict[str, Entry]:
@@ -279,11 +300,11 @@ class Worker(KafkaService):
         }
 
     def _certificate_files(self) -> dict[str, Entry]:
-        found = {_DIRECTORY: files.directory(), **self.certificate_files()}
+        entries = {_DIRECTORY: files.directory(), **self.certificate_files()}
         if self.broker and self.kafka_login:
-            found[KAFKA_AUTHORITY] = files.text(self.broker.secrets.authority, restart=True)
+            entries[KAFKA_AUTHORITY] = files.text(self.broker.secrets.authority, restart=True)
         if self.is_secured or self.has_database:
-            found[AUTHORITY] = files.text(self.secrets.connect_authority, restart=True)
+            entries[AUTHORITY] = files.text(self.secrets.connect_authority, restart=True)
         if self.is_secured:
             stores = files.render(
                 "connect-stores.sh.j2",
@@ -294,8 +315,8 @@ class Worker(KafkaService):
                 trust_store=_TRUST_STORE,
                 password=_STORE_PASSWORD,
             )
-            found[_STORES] = files.text(stores, mode="0755", restart=True)
-        return found
+            entries[_STORES] = files.text(stores, mode="0755", restart=True)
+        return entries
 
 
 def _rest_tls() -> dict[str, Any]:
@@ -316,7 +337,7 @@ def _rest_tls() -> dict[str, Any]:
 
 def internal_topics(group: str) -> dict[str, str]:
     """Return what the workers of a group keep in Kafka -> the topic: each is compacted."""
-    return {one: f"{group}-{one}{'' if one == 'status' else 's'}" for one in _TOPICS}
+    return {kind: f"{group}-{kind}{'' if kind == 'status' else 's'}" for kind in _TOPICS}
 
 
 def leader_transactional_id(group: str) -> str:
@@ -342,27 +363,30 @@ def kafka_users(resolution: Resolution) -> list[User]:
     former leader cannot (KIP-618).
     """
     settings = [worker.settings for worker in resolution.members(GROUP).values()]
-    groups = dict.fromkeys(str(one["connect_group"]) for one in settings)
+    groups = dict.fromkeys(str(variables["connect_group"]) for variables in settings)
     operations = ["create", "describe_configs", "read", "write"]
     grants = [
         grant
         for group in groups
         for grant in (
-            *({"topic": x, "operations": operations} for x in internal_topics(group).values()),
+            *(
+                {"topic": topic, "operations": operations}
+                for topic in internal_topics(group).values()
+            ),
             {"group": group, "operations": ["read"]},
             {"transactional_id": leader_transactional_id(group), "operations": ["write"]},
         )
     ]
     if not settings:
         return []
-    group, own = str(settings[0]["connect_group"]), _connectors(settings[0])
-    return [User(KAFKA_USER, grants), *connectors.users(group, own)]
+    group, configured = str(settings[0]["connect_group"]), _connectors(settings[0])
+    return [User(KAFKA_USER, grants), *connectors.users(group, configured)]
 
 
 def _connectors(settings: Mapping[str, Any]) -> list[Connector]:
     """Return the connectors of a worker's variables: those that they name, and those of mirrors."""
-    followed = {one.source: one for one in mirrors.of_settings(settings)}
-    of_mirrors = [one for mirror in followed.values() for one in mirror.connectors()]
+    followed = {mirror.source: mirror for mirror in mirrors.of_settings(settings)}
+    of_mirrors = [connector for mirror in followed.values() for connector in mirror.connectors()]
     return [*connectors.of_settings(settings), *of_mirrors]
 
 

@@ -9,27 +9,29 @@ from . import model as connect
 from .model import Worker
 
 
-def _connect_health(own: Worker, _: Cluster) -> Options:
+def _connect_health(worker: Worker, _: Cluster) -> Options:
     files = {"certificate": connect.REST_STORE, "authority": connect.AUTHORITY}
-    return {"workers": [*own.rest_addresses.values()], **(files if own.is_secured else {})}
+    return {"workers": [*worker.rest_addresses.values()], **(files if worker.is_secured else {})}
 
 
-def _connect_connectors(own: Worker, cluster: Cluster) -> Options:
-    found = [(one, own.connector_config(one)) for one in own.connectors]
+def _connect_connectors(worker: Worker, cluster: Cluster) -> Options:
+    configured = [
+        (connector, worker.connector_config(connector)) for connector in worker.connectors
+    ]
     return {
-        **_connect_health(own, cluster),
+        **_connect_health(worker, cluster),
         "connectors": [
             {
-                "name": one.name,
-                "config": config if one.present else {},
-                "state": one.state,
-                "former_user": connectors.former_user(one, own.connectors)
-                if own.kafka_login
+                "name": connector.name,
+                "config": config if connector.present else {},
+                "state": connector.state,
+                "former_user": connectors.former_user(connector, worker.connectors)
+                if worker.kafka_login
                 else "",
             }
-            for one, config in found
+            for connector, config in configured
         ],
-        "secret_files": sorted(own.secret_files()),
+        "secret_files": sorted(worker.secret_files()),
     }
 
 
