@@ -334,24 +334,25 @@ def _needed_of_source(connector: Connector) -> list[str]:
     """Return what a source needs besides what its own validation asks for."""
     publication = _literal(connector.given.get("publication.name") or "dbz_publication")
     missing = _literal(
-        f"{connector.name}: there is no publication {publication.strip(chr(39))}; set publication.name "
-        f"to {PUBLICATION}, which the role postgresql creates, or create the missing one"
+        f"{connector.name}: there is no publication {publication.strip(chr(39))}; set "
+        f"publication.name to {PUBLICATION}, which the role postgresql creates, or create the "
+        "missing one"
     )
     absent = f"SELECT FROM pg_publication WHERE pubname = {publication}"
     tables = [_literal(table) for table in texts(connector.given.get("table.include.list"))]
     listed = ", ".join(f"({table})" for table in tables)
     uncaptured = _literal(
-        f"{connector.name}: there is no table %s in the publication; correct table.include.list, or "
-        f"create the table in the schema {SOURCE}"
+        f"{connector.name}: there is no table %s in the publication; correct table.include.list, "
+        f"or create the table in the schema {SOURCE}"
     )
     user = _literal(connector.given.get("database.user"))
     cannot = _literal(
-        f"{connector.name}: {user.strip(chr(39))} may not replicate; set database.user to {DEBEZIUM}, or "
-        "give the user REPLICATION"
+        f"{connector.name}: {user.strip(chr(39))} may not replicate; set database.user to "
+        f"{DEBEZIUM}, or give the user REPLICATION"
     )
     physical = _literal(
-        f"{connector.name}: wal_level of the server is %s, so its changes cannot be decoded; set "
-        f"{CONFIG_VARIABLE}[{WAL_LEVEL}]: {LOGICAL}, and run site.yml"
+        f"{connector.name}: wal_level of the server is %s, so its changes cannot be decoded; "
+        f"set {CONFIG_VARIABLE}[{WAL_LEVEL}]: {LOGICAL}, and run site.yml"
     )
     level = f"current_setting('{WAL_LEVEL}')"
     replicating = f"SELECT FROM pg_roles WHERE rolname = {user} AND (rolreplication OR rolsuper)"
@@ -379,7 +380,8 @@ def _needed_of_sink(connector: Connector) -> list[str]:
         name.replace("${topic}", topic.replace(".", "_")) for topic in texts(config.get("topics"))
     ]
     text = _literal(
-        f"{connector.name}: there is no table %s; create it, or correct topics or collection.name.format"
+        f"{connector.name}: there is no table %s; create it, or correct topics or "
+        "collection.name.format"
     )
     listed = ", ".join(f"({_literal(table)})" for table in tables)
     query = f"SELECT format({text}, name) FROM (VALUES {listed}) AS wanted (name) "  # noqa: S608 - names that a rule has checked

@@ -24,8 +24,8 @@ def _sources(cluster: Cluster) -> Iterator[tuple[str, Database, Connector]]:
     """Yield each database with the connectors that capture its tables."""
     workers: list[Worker] = [*cluster.connect.values()][:1]
     for name, database in cluster.databases.items():
-        as_written = not falls_back_to_default(cluster, name, CONFIG_VARIABLE, VARIABLE)
-        for worker in workers if as_written else ():
+        is_valid = not falls_back_to_default(cluster, name, CONFIG_VARIABLE, VARIABLE)
+        for worker in workers if is_valid else ():
             for connector in worker.connectors:
                 if connector.present and is_source(connector) and database.has(connector):
                     yield name, database, connector
