@@ -253,8 +253,8 @@ def late(parsed: DataFrame, final: str, watermark: int) -> DataFrame:
     if not final:
         return parsed
     closed = f"{REASON} IS NULL AND {final} <= timestamp_millis({watermark})"
-    others = [name for name in parsed.columns if name != REASON]
-    return parsed.selectExpr(*others, f"if({closed}, '{LATE}', {REASON}) AS {REASON}")
+    columns = [name for name in parsed.columns if name != REASON]
+    return parsed.selectExpr(*columns, f"if({closed}, '{LATE}', {REASON}) AS {REASON}")
 
 
 def send_modules(spark: SparkSession) -> None:

@@ -184,7 +184,7 @@ def verify_pipeline(
     """
     topics = PipelineTopics(topic, name)
     events = source(limit, corrupt)
-    answer = expected(name, events, watermark(events, LATE))
+    expected_rows = expected(name, events, watermark(events, LATE))
     rejects = expected_rejects(len(flights(limit)), corrupt)
     state, deadline = State(), time.monotonic() + timeout
     rows = Reader(topics.result, connection)
@@ -195,7 +195,7 @@ def verify_pipeline(
                 state.take_window(record)
             for record in letters.read(deadline):
                 state.take_letter(record)
-            differences = [*compare(answer, state.windows), *compare(rejects, state.rejects)]
+            differences = [*compare(expected_rows, state.windows), *compare(rejects, state.rejects)]
             if not differences or time.monotonic() > deadline:
                 return differences
             time.sleep(POLL_SECONDS)
