@@ -48,14 +48,14 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 
 @dataclass(frozen=True)
 class Registry:
-    """A schema registry with Confluent's interface, and the schemas that were read from it.
-
-    `urls` are those of its instances, `authority` is a file with its CA, `user_info` user:password.
-    """
+    """A schema registry with Confluent's interface, and the schemas that were read from it."""
 
     urls: Sequence[str]
+    """Those of its instances."""
     authority: str = ""
+    """A file with its CA."""
     user_info: str = field(default="", repr=False)
+    """As user:password."""
     known: dict[int, str] = field(default_factory=dict, repr=False)
 
     @classmethod

@@ -56,9 +56,10 @@ FAILURES: Final = (
 
 @dataclass(frozen=True)
 class Summary:
-    """The facts of one run. `published` is what this run sent."""
+    """The facts of one run."""
 
     published: int
+    """What this run sent."""
     already_there: int
     total: int
     damaged: int

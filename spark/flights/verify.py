@@ -39,17 +39,18 @@ EXIT_CODES: Final = {"equal": 0, "different": 1, "incomplete": 2}
 
 @dataclass(frozen=True)
 class Verdict:
-    """The facts and what follows from them.
-
-    published: records in the log; parsed: flights in the windows; rejected: dead letters, each
-    source record once; repeats: dead letters written again after a crash; windows: rows compared.
-    """
+    """The facts and what follows from them."""
 
     published: int
+    """Records in the log."""
     parsed: int
+    """Flights in the windows."""
     rejected: int
+    """Dead letters, each source record once."""
     repeats: int
+    """Dead letters written again after a crash."""
     windows: int
+    """Rows compared."""
     differences: list[Difference]
     complete: bool
     seconds: float

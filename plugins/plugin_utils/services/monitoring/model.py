@@ -45,10 +45,12 @@ _GIB = 1024
 
 @dataclass(frozen=True)
 class Monitoring(Packaged):
-    """The servers of a host; `peers` are all such hosts, `targets` all exporters by host."""
+    """The servers of a host."""
 
     peers: Mapping[str, HostSettings] = field(default_factory=dict)
+    """All such hosts."""
     targets: Mapping[str, Metrics] = field(default_factory=dict)
+    """All exporters by host."""
     product = PRODUCT
     title = "Prometheus and Alertmanager"
     address_variable = "monitoring_host"

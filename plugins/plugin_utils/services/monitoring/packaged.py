@@ -22,17 +22,17 @@ _DEVICE = "/dev/null"
 
 @dataclass(frozen=True)
 class Packaged(Certified):
-    """Packages and units of a host; a new kind is one more such class.
-
-    `programs` is name of a package, as `systems` has it -> our unit that runs its program.
-    `leftovers` is what another inventory may have brought to the directory of its configuration;
-    with a slash at the end a directory that is removed only if it is empty.
-    """
+    """Packages and units of a host; a new kind is one more such class."""
 
     host: HostSettings
     secrets: Secrets = field(default_factory=Secrets, repr=False)
     programs: ClassVar[Mapping[str, str]]
+    """Name of a package, as `systems` has it -> our unit that runs its program."""
     leftovers: ClassVar[tuple[str, ...]]
+    """What another inventory may have brought to the directory of its configuration.
+
+    With a slash at the end it is a directory that is removed only if it is empty.
+    """
 
     @abstractmethod
     def own_files(self) -> dict[str, Entry]:

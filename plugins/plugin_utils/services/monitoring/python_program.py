@@ -22,21 +22,22 @@ _COLLECTION = NAMESPACE.replace(".", "/")
 
 @dataclass(frozen=True)
 class PythonProgram(Packaged):
-    """Such a program; `broker` is one of the cluster that it reads.
-
-    `library_version` names the unpacked libraries, `service` is its unit, `package` what
-    Python runs, with the settings as its argument. `sources` are patterns of its own modules, by
-    their paths in the collection; what these import comes with them. `environment` is of its
-    process, in addition to what Python needs. `memory` is the most that the unit may use, as
-    systemd has it, empty for any.
-    """
+    """Such a program."""
 
     broker: KafkaNode | None = None
+    """One of the cluster that it reads."""
     programs: ClassVar[Mapping[str, str]] = {}
     library_version: ClassVar[str]
+    """What names the unpacked libraries."""
     service: ClassVar[str]
+    """Its unit."""
     package: ClassVar[str]
+    """What Python runs, with the settings as its argument."""
     sources: ClassVar[tuple[str, ...]]
+    """Patterns of its own modules, by their paths in the collection.
+
+    What these import comes with them.
+    """
     stop_timeout: ClassVar[int]
     leftovers: ClassVar[tuple[str, ...]] = (
         AUTHORITY_FILE,
@@ -45,7 +46,9 @@ class PythonProgram(Packaged):
         "settings.json",
     )
     environment: ClassVar[Mapping[str, str]] = {}
+    """Of its process, in addition to what Python needs."""
     memory: ClassVar[str] = ""
+    """The most that the unit may use, as systemd has it, empty for any."""
 
     @property
     @abstractmethod

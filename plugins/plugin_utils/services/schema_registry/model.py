@@ -80,11 +80,13 @@ OWNED: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class RegistryUser:
-    """A user of the registry; `role` is read, write or admin, `password` empty if none is known."""
+    """A user of the registry."""
 
     name: str
     role: str
+    """It is read, write or admin."""
     password: str = field(default="", repr=False)
+    """Empty if none is known."""
 
     @property
     def digest(self) -> str:
@@ -95,9 +97,10 @@ class RegistryUser:
 
 @dataclass(frozen=True)
 class Registry(KafkaService):
-    """One instance; `directory` is that of the inventory."""
+    """One instance."""
 
     directory: str = ""
+    """That of the inventory."""
     product = PRODUCT
     title = "Apicurio Registry"
     address_variable = "schema_registry_host"

@@ -22,15 +22,12 @@ _MESSAGE = re.compile(r"^\s*message\s+(\w+)", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Subject:
-    """A subject as the inventory describes it: its name, and the schema that it is to have.
-
-    `given` is the entry. `text` is the schema, None where `error` says why it cannot be read;
-    `compatibility` is empty where the global level counts, `references` are name, subject and
-    version, which is None for the latest.
-    """
+    """A subject as the inventory describes it: its name, and the schema that it is to have."""
 
     given: Mapping[str, Any]
+    """The entry."""
     text: str | None
+    """The schema, None where `error` says why it cannot be read."""
     error: str = ""
 
     @property
@@ -55,7 +52,10 @@ class Subject:
 
     @property
     def references(self) -> Sequence[Mapping[str, Any]]:
-        """The schemas of other subjects that it uses."""
+        """The schemas of other subjects that it uses.
+
+        Each is name, subject and version, which is None for the latest.
+        """
         return [
             {
                 "name": str(reference["name"]),

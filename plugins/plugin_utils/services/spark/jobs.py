@@ -38,33 +38,36 @@ SERVICE, ONCE = "service", "once"
 
 @dataclass(frozen=True)
 class Job:
-    """A PySpark job whose driver is a service; `source` and `data` are local paths.
-
-    `source` is a package or a single file. `cores` are all that it may have, `memory` is that of an
-    executor; Spark's properties decide without them. `user` is the one of Kafka that it logs in as,
-    `grants` what the user may do, if that is not said elsewhere. `requirements` is a file of pip's
-    on the control node, with the Python packages that it needs and their hashes. It is late after
-    `late_after` seconds without a commit in its `checkpoint`, or without the end of a run; 0 is
-    never. `listed` says whether it is in the inventory's `spark_jobs`, so that it is removed with
-    its entry.
-    """
+    """A PySpark job whose driver is a service."""
 
     name: str
     module: str
     source: str
+    """The local path of a package or a single file."""
     arguments: Sequence[str] = ()
     data: Sequence[str] = ()
+    """Local paths."""
     cores: int | None = None
+    """All that it may have; Spark's properties decide without them."""
     memory: str = ""
+    """That of an executor; Spark's properties decide without it."""
     schedule: str = SERVICE
     user: str = ""
+    """The one of Kafka that it logs in as."""
     grants: Sequence[Grant] = ()
+    """What the user may do, if that is not said elsewhere."""
     topics: Sequence[str] = ()
     checkpoint: str = ""
     requirements: str = ""
+    """A file of pip's on the control node: the Python packages that it needs and their hashes."""
     late_after: int = 0
+    """Seconds without a commit in its `checkpoint`, or without the end of a run, until it is late.
+
+    With 0 it never is.
+    """
     present: bool = True
     listed: bool = False
+    """Whether it is in the inventory's `spark_jobs`, so that it is removed with its entry."""
 
     @property
     def unit(self) -> str:

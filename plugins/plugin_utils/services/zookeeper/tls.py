@@ -32,14 +32,12 @@ Properties = dict[str, Any]
 
 @dataclass(frozen=True)
 class Identity:
-    """The key and certificate of a process, and the path of the members' CA's certificate there.
-
-    `clients` is where a member has what it trusts at the clients' port; other processes have none.
-    """
+    """The key and certificate of a process, and the path of the members' CA's certificate there."""
 
     certificate: Certificate
     authority: str
     clients: str = ""
+    """Where a member has what it trusts at the clients' port; other processes have none."""
 
     @property
     def is_member(self) -> bool:

@@ -18,9 +18,10 @@ _PARSERS = {"ArgumentParser", "add_argument_group", "add_mutually_exclusive_grou
 
 @dataclass(frozen=True)
 class Argument:
-    """An argument of a program; one whose names do not begin with `-` is positional."""
+    """An argument of a program."""
 
     names: tuple[str, ...]
+    """Those of a positional one do not begin with `-`."""
     required: bool
     takes_several: bool
 
