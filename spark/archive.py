@@ -32,10 +32,10 @@ def archived(records: DataFrame) -> DataFrame:
 
 def differences(records: DataFrame, rows: DataFrame) -> DataFrame:
     """Return each row that one of both has more often; `side` names the other one."""
-    wanted = archived(records)
-    found = rows.select(*wanted.columns)
-    lost = wanted.exceptAll(found).withColumn("side", F.lit("archive"))
-    return lost.unionByName(found.exceptAll(wanted).withColumn("side", F.lit("topic")))
+    expected = archived(records)
+    actual = rows.select(*expected.columns)
+    lost = expected.exceptAll(actual).withColumn("side", F.lit("archive"))
+    return lost.unionByName(actual.exceptAll(expected).withColumn("side", F.lit("topic")))
 
 
 def start(spark: SparkSession, arguments: argparse.Namespace) -> StreamingQuery:

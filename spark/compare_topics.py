@@ -63,9 +63,9 @@ def differences(
     deadline = time.monotonic() + seconds
     while True:
         rows = newest(former, connection, deadline)
-        found = compare(rows, newest(new, connection, deadline))
-        if not found or time.monotonic() + POLL_SECONDS > deadline:
-            return len(rows), found
+        disagreements = compare(rows, newest(new, connection, deadline))
+        if not disagreements or time.monotonic() + POLL_SECONDS > deadline:
+            return len(rows), disagreements
         time.sleep(POLL_SECONDS)
 
 
@@ -84,7 +84,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         connection = Connection.read(arguments.client_config)
         former, new = arguments.former, arguments.new
-        keys, found = differences(former, new, connection, arguments.timeout)
+        keys, disagreements = differences(former, new, connection, arguments.timeout)
     except (
         errors.KafkaError,
         ConnectionDescriptionError,
@@ -95,8 +95,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     ) as error:
         LOG.error("not compared: %s: %s", type(error).__name__, error)  # noqa: TRY400 - the message is the report, a traceback hides it
         return UNKNOWN
-    sys.stdout.write(report_on(f"{keys} keys of {former} and {new}", found))
-    return DIFFERENT if found else EQUAL
+    sys.stdout.write(report_on(f"{keys} keys of {former} and {new}", disagreements))
+    return DIFFERENT if disagreements else EQUAL
 
 
 if __name__ == "__main__":

@@ -59,16 +59,16 @@ def show(problems: Sequence[Problem], subject: str, untouched: str) -> str:
 
 def summary(cluster: Cluster, problems: Sequence[Problem]) -> str:
     """Return what was checked: how many hosts, of which kinds, and how many warnings."""
-    parts = []
+    counts = []
     for name, group in GROUPS.items():
         if members := cluster.inventory.members(name):
-            parts.append(counted(len(members), group.one, group.several))
+            counts.append(counted(len(members), group.one, group.several))
         if name == "kafka_brokers" and members:
             racks = {cluster.hosts[name].settings["kafka_rack"] for name in members} - {""}
-            parts[-1] += f" in {counted(len(racks), 'rack', 'racks')}" if racks else ""
+            counts[-1] += f" in {counted(len(racks), 'rack', 'racks')}" if racks else ""
     hosts = counted(len(cluster.hosts), "host", "hosts")
     warnings = counted(len(engine.warnings(problems)), "warning", "warnings")
-    return f"{hosts}: {listing(parts)}; {len(RULES)} rules, {warnings}."
+    return f"{hosts}: {listing(counts)}; {len(RULES)} rules, {warnings}."
 
 
 def counted(number: int, one: str, several: str) -> str:

@@ -109,14 +109,14 @@ def joined(versions: DataFrame, flights: DataFrame) -> DataFrame:
     latest = F.max_by("version", "version.place").alias("version")
     zero = {name: F.coalesce(name, F.lit(0)).alias(name) for name in FACTS}
     zero["dep_delay_sum"] = F.col("dep_delay_sum")
-    found = both.groupBy("key").agg(latest, *sums).where("version IS NOT NULL")
-    return found.select("key", F.col("version.row").alias("row"), *zero.values())
+    totals = both.groupBy("key").agg(latest, *sums).where("version IS NOT NULL")
+    return totals.select("key", F.col("version.row").alias("row"), *zero.values())
 
 
 def records(rows: DataFrame, dimension: Dimension) -> DataFrame:
     """Return results as records of Kafka Connect's JSON converter: key, and value or null."""
-    parts = [F.col(f"row.{name}").alias(name) for name in dimension.columns]
-    value = _enveloped(dimension.result_columns, F.struct(*parts, *FACTS), optional=True)
+    columns = [F.col(f"row.{name}").alias(name) for name in dimension.columns]
+    value = _enveloped(dimension.result_columns, F.struct(*columns, *FACTS), optional=True)
     key = _enveloped({dimension.key: "STRING"}, F.struct(F.col("key").alias(dimension.key)))
     return rows.select(key.alias("key"), F.when(F.col("row").isNotNull(), value).alias("value"))
 
@@ -135,13 +135,17 @@ def start(spark: SparkSession, arguments: argparse.Namespace) -> list[StreamingQ
     """Start a query for each table."""
     config, limit = arguments.client_config, arguments.max_offsets_per_trigger
     started = []
-    for one in DIMENSIONS:
-        versions = changes(read_topic(spark, config, one.topic, limit), one)
-        flights = facts(read_topic(spark, config, arguments.flights, limit), one)
-        results = records(joined(versions, flights), one)
-        spark.sparkContext.setLocalProperty("spark.scheduler.pool", one.result)
-        query = to_topic(results, config, one.result).outputMode("update").queryName(one.result)
-        query = query.option("checkpointLocation", f"{arguments.checkpoint}/{one.result}")
+    for dimension in DIMENSIONS:
+        versions = changes(read_topic(spark, config, dimension.topic, limit), dimension)
+        flights = facts(read_topic(spark, config, arguments.flights, limit), dimension)
+        results = records(joined(versions, flights), dimension)
+        spark.sparkContext.setLocalProperty("spark.scheduler.pool", dimension.result)
+        query = (
+            to_topic(results, config, dimension.result)
+            .outputMode("update")
+            .queryName(dimension.result)
+        )
+        query = query.option("checkpointLocation", f"{arguments.checkpoint}/{dimension.result}")
         started.append(query.trigger(processingTime="1 second").start())
     return started
 

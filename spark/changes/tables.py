@@ -34,16 +34,17 @@ def rows(dimension: Dimension) -> list[dict[str, str | None]]:
 def statements(dimension: Dimension) -> str:
     """Return the statements that make and fill a table, and make that of its results."""
     table = f"{SOURCE}.{dimension.table}"
-    own = dimension.types.items()
+    columns = dimension.types.items()
     result = {dimension.key: "STRING", **dimension.result_columns}.items()
     primary = f"PRIMARY KEY ({dimension.key})"
     lines = io.StringIO()
     writer = csv.writer(lines, lineterminator="\n")
     writer.writerows(
-        ["" if one is None else one for one in row.values()] for row in rows(dimension)
+        ["" if value is None else value for value in row.values()] for row in rows(dimension)
     )
     return (
-        f"CREATE TABLE {table} ({', '.join(f'{name} {kind}' for name, kind in own)}, {primary});\n"
+        f"CREATE TABLE {table} "
+        f"({', '.join(f'{name} {kind}' for name, kind in columns)}, {primary});\n"
         f"CREATE TABLE {RESULTS}.{dimension.result} "
         f"({', '.join(f'{name} {SQL[kind]}' for name, kind in result)}, {primary});\n"
         f"COPY {table} ({', '.join(dimension.types)}) FROM stdin WITH (FORMAT csv);\n"

@@ -26,18 +26,23 @@ class Topics:
     @staticmethod
     def layout() -> dict[str, tuple[int, dict[str, str]]]:
         """Name -> (partitions, topic configs)."""
-        changes = {one.topic: (PARTITIONS, {"retention.ms": "-1"}) for one in DIMENSIONS}
+        changes = {
+            dimension.topic: (PARTITIONS, {"retention.ms": "-1"}) for dimension in DIMENSIONS
+        }
         compacted = {"cleanup.policy": "compact"}
-        return {**changes, **{one.result: (PARTITIONS, compacted) for one in DIMENSIONS}}
+        return {
+            **changes,
+            **{dimension.result: (PARTITIONS, compacted) for dimension in DIMENSIONS},
+        }
 
 
 def delete(connection: Connection) -> list[str]:
     """Delete the topics that there are, and return their names."""
     with clients.admin(connection) as admin:
-        there = sorted({*Topics.layout()} & {*admin.list_topics()})
-        if there:
-            admin.delete_topics(there)
-    return there
+        present = sorted({*Topics.layout()} & {*admin.list_topics()})
+        if present:
+            admin.delete_topics(present)
+    return present
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -51,7 +51,7 @@ def expected(
     """
     once = final or not RESULTS[name].updates
     rows = _ANSWERS[name](events, closed if once else None)
-    return {"|".join(str(row[part]) for part in RESULTS[name].key): row for row in rows}
+    return {"|".join(str(row[column]) for column in RESULTS[name].key): row for row in rows}
 
 
 def _time(text: str) -> datetime:
@@ -93,11 +93,11 @@ def _sliding(events: pd.DataFrame, closed: datetime | None) -> list[Row]:
         delayed=(events["dep_delay"] >= DELAYED_MINUTES).fillna(value=False).astype("int64"),
     )
     table = hours.groupby(["origin", "time_hour"])[["departures", "delayed"]].sum()
-    found: dict[tuple[str, datetime], list[int]] = {}
+    windows: dict[tuple[str, datetime], list[int]] = {}
     for place, departures, delayed in table.itertuples():
         origin, hour = place
         for back in range(SLIDING_HOURS):
-            counts = found.setdefault((origin, _time(hour) - back * HOUR), [0, 0])
+            counts = windows.setdefault((origin, _time(hour) - back * HOUR), [0, 0])
             counts[0] += departures
             counts[1] += delayed
     length = SLIDING_HOURS * HOUR
@@ -109,30 +109,33 @@ def _sliding(events: pd.DataFrame, closed: datetime | None) -> list[Row]:
             "departures": departures,
             "delayed": delayed,
         }
-        for (origin, start), (departures, delayed) in found.items()
+        for (origin, start), (departures, delayed) in windows.items()
         if _over(start + length, closed)
     ]
 
 
 def _sessions(events: pd.DataFrame, closed: datetime | None) -> list[Row]:
     gap = timedelta(hours=SESSION_GAP_HOURS)
-    found: list[dict[str, Any]] = []
-    known = events[events["tailnum"].notna()].sort_values(["tailnum", "event_time"])
-    columns = known[["tailnum", "event_time", "distance"]]
+    sessions: list[dict[str, Any]] = []
+    identified = events[events["tailnum"].notna()].sort_values(["tailnum", "event_time"])
+    columns = identified[["tailnum", "event_time", "distance"]]
     for tailnum, text, distance in columns.itertuples(index=False):
         time = _time(text)
-        last = found[-1] if found and found[-1]["tailnum"] == tailnum else None
+        last = sessions[-1] if sessions and sessions[-1]["tailnum"] == tailnum else None
         # An event right at the end of a session still belongs to it, as in Spark.
         if last is None or time > last["last"] + gap:
             last = {"tailnum": tailnum, "start": time, "flights": 0, "distance": 0}
-            found.append(last)
+            sessions.append(last)
         last |= {"last": time, "flights": last["flights"] + 1}
         last["distance"] += distance
     order = ("tailnum", "start", "last", "flights", "distance")
-    closed_ones = [one for one in found if _over(one["last"] + gap, closed)]
+    closed_sessions = [session for session in sessions if _over(session["last"] + gap, closed)]
     return [
-        {name: _text(one[name]) if name in {"start", "last"} else one[name] for name in order}
-        for one in closed_ones
+        {
+            name: _text(session[name]) if name in {"start", "last"} else session[name]
+            for name in order
+        }
+        for session in closed_sessions
     ]
 
 
@@ -155,9 +158,9 @@ def _joined(events: pd.DataFrame, closed: datetime | None) -> list[Row]:
 
 def _top_delays(events: pd.DataFrame, closed: datetime | None) -> list[Row]:
     del closed
-    known = events[events["dep_delay"].notna()].drop_duplicates(list(FLIGHT))
+    departures = events[events["dep_delay"].notna()].drop_duplicates(list(FLIGHT))
     order = ["carrier", "dep_delay", "event_time", "origin", "flight"]
-    ranked = known.sort_values(order, ascending=[True, False, True, True, True])
+    ranked = departures.sort_values(order, ascending=[True, False, True, True, True])
     ranked = ranked.assign(rank=ranked.groupby("carrier").cumcount() + 1)
     return _plain(ranked[ranked["rank"] <= TOP_DELAYS][[order[0], "rank", *order[1:]]])
 

@@ -56,6 +56,7 @@ def report_on(subject: str, differences: Sequence[Difference]) -> str:
 def lines(differences: Sequence[Difference]) -> list[str]:
     """Return the first differences as lines."""
     return [
-        f"  {one.key} {one.column}: expected {one.expected}, got {one.actual}"
-        for one in differences[:SHOWN]
+        f"  {difference.key} {difference.column}: "
+        f"expected {difference.expected}, got {difference.actual}"
+        for difference in differences[:SHOWN]
     ]

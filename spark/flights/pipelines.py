@@ -119,9 +119,9 @@ def to_delta(name: str, table: str) -> Callable[[DataFrame, int], None]:
         if not batch_id:  # a table without rows, if there is none yet
             batch.limit(0).write.format("delta").mode("ignore").save(table)
         batch.createOrReplaceTempView("changes")
-        same = " AND ".join(f"t.{part} = s.{part}" for part in RESULTS[name].key)
+        condition = " AND ".join(f"t.{column} = s.{column}" for column in RESULTS[name].key)
         batch.sparkSession.sql(
-            f"MERGE INTO delta.`{table}` t USING changes s ON {same} "
+            f"MERGE INTO delta.`{table}` t USING changes s ON {condition} "
             "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
         )
 

@@ -56,9 +56,10 @@ FAILURES: Final = (
 
 @dataclass(frozen=True)
 class Summary:
-    """The facts of one run. `published` is what this run sent."""
+    """The facts of one run."""
 
     published: int
+    """What this run sent."""
     already_there: int
     total: int
     damaged: int
@@ -86,7 +87,7 @@ def missing(assigned: Sequence[int], log: Mapping[int, Tail]) -> list[int]:
     lists: dict[int, list[int]] = {partition: [] for partition in log}
     for seq, partition in enumerate(assigned):
         lists[partition].append(seq)
-    rest: list[int] = []
+    remaining: list[int] = []
     for partition, (end, last_seq) in log.items():
         expected = lists[partition][:end]
         if len(expected) < end or (expected and expected[-1] != last_seq):
@@ -96,8 +97,8 @@ def missing(assigned: Sequence[int], log: Mapping[int, Tail]) -> list[int]:
                 "records: other arguments or another producer wrote it; use a new topic"
             )
             raise LogMismatchError(message)
-        rest += lists[partition][end:]
-    return sorted(rest)
+        remaining += lists[partition][end:]
+    return sorted(remaining)
 
 
 class Sink(Protocol):

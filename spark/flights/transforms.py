@@ -117,9 +117,9 @@ def joined(events: DataFrame, weather: DataFrame, late: str) -> DataFrame:
     )
     rows = left.join(right, fits, "leftOuter")
     flight = [F.col(f"left.{name}") for name in ("origin", "carrier", "flight")]
-    found = [F.col(f"right.{name}") for name in WEATHER_COLUMNS]
+    readings = [F.col(f"right.{name}") for name in WEATHER_COLUMNS]
     delay = F.col("left.dep_delay")
-    return rows.select(*flight, iso("left.event_time"), delay, *found).select(*JOINED_COLUMNS)
+    return rows.select(*flight, iso("left.event_time"), delay, *readings).select(*JOINED_COLUMNS)
 
 
 def top_delays(events: DataFrame, late: str) -> DataFrame:

@@ -39,17 +39,18 @@ EXIT_CODES: Final = {"equal": 0, "different": 1, "incomplete": 2}
 
 @dataclass(frozen=True)
 class Verdict:
-    """The facts and what follows from them.
-
-    published: records in the log; parsed: flights in the windows; rejected: dead letters, each
-    source record once; repeats: dead letters written again after a crash; windows: rows compared.
-    """
+    """The facts and what follows from them."""
 
     published: int
+    """Records in the log."""
     parsed: int
+    """Flights in the windows."""
     rejected: int
+    """Dead letters, each source record once."""
     repeats: int
+    """Dead letters written again after a crash."""
     windows: int
+    """Rows compared."""
     differences: list[Difference]
     complete: bool
     seconds: float
@@ -184,7 +185,7 @@ def verify_pipeline(
     """
     topics = PipelineTopics(topic, name)
     events = source(limit, corrupt)
-    answer = expected(name, events, watermark(events, LATE))
+    expected_rows = expected(name, events, watermark(events, LATE))
     rejects = expected_rejects(len(flights(limit)), corrupt)
     state, deadline = State(), time.monotonic() + timeout
     rows = Reader(topics.result, connection)
@@ -195,7 +196,7 @@ def verify_pipeline(
                 state.take_window(record)
             for record in letters.read(deadline):
                 state.take_letter(record)
-            differences = [*compare(answer, state.windows), *compare(rejects, state.rejects)]
+            differences = [*compare(expected_rows, state.windows), *compare(rejects, state.rejects)]
             if not differences or time.monotonic() > deadline:
                 return differences
             time.sleep(POLL_SECONDS)

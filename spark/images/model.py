@@ -36,21 +36,21 @@ def reduced(picture: NDArray[np.uint8]) -> Floats:
         raise RefusedFrameError(message)
     cut = picture[: rows * SIDE, : columns * SIDE].astype(np.float32)
     means = cut.reshape(SIDE, rows, SIDE, columns).mean(axis=(1, 3)).astype(np.float64)
-    found: Floats = (means - means.mean()) / (means.std() + 1e-9)
-    return found
+    normalized: Floats = (means - means.mean()) / (means.std() + 1e-9)
+    return normalized
 
 
 @cache
 def _lines() -> list[tuple[NDArray[np.int64], NDArray[np.int64], Floats]]:
     """Return for each angle the pixels line by line, where each line begins, and its length."""
     rows, columns = np.mgrid[:SIDE, :SIDE]
-    found = []
+    lines = []
     for angle in np.arange(ANGLES) * np.pi / ANGLES:
         line = np.round(rows * np.cos(angle) - columns * np.sin(angle)).ravel().astype(np.int64)
         order = np.argsort(line, kind="stable")
         _, starts, lengths = np.unique(line[order], return_index=True, return_counts=True)
-        found.append((order, starts, lengths.astype(np.float64)))
-    return found
+        lines.append((order, starts, lengths.astype(np.float64)))
+    return lines
 
 
 def features(pictures: Sequence[Floats]) -> Floats:
@@ -85,14 +85,16 @@ class Model:
 
         """
         try:
-            given = json.loads(text)
-            lists = [[float(x) for x in given[name]] for name in ("mean", "scale", "weights")]
-            bias = float(given["bias"])
+            fields = json.loads(text)
+            lists = [
+                [float(number) for number in fields[name]] for name in ("mean", "scale", "weights")
+            ]
+            bias = float(fields["bias"])
         except (KeyError, TypeError, ValueError) as error:
             message = f"no model: {type(error).__name__} {error}"
             raise ValueError(message) from error
         numbers = np.array([*lists[0], *lists[1], *lists[2], bias])
-        if {len(one) for one in lists} != {FEATURES} or not np.isfinite(numbers).all():
+        if {len(values) for values in lists} != {FEATURES} or not np.isfinite(numbers).all():
             message = f"no model: not {FEATURES} finite numbers for each of mean, scale, weights"
             raise ValueError(message)
         mean, scale, weights = lists

@@ -48,8 +48,8 @@ def parse(raw: DataFrame) -> DataFrame:
     """
 
     def header(name: str) -> Column:
-        found = F.filter("headers", lambda one: one["key"] == name)
-        return F.try_validate_utf8(F.get(found, F.lit(0))["value"].cast("string"))
+        headers = F.filter("headers", lambda entry: entry["key"] == name)
+        return F.try_validate_utf8(F.get(headers, F.lit(0))["value"].cast("string"))
 
     parsed = raw.select(
         *("key", "value", "headers", "partition", "offset"),
@@ -70,7 +70,7 @@ def parse(raw: DataFrame) -> DataFrame:
         .when(F.col("value").isNull(), "no value")
     )
     places = {name: F.coalesce(name, F.lit(-1)) for name in ("number", "total")}
-    columns = [one.split()[0] for one in RECORD.split(", ")]
+    columns = [column.split()[0] for column in RECORD.split(", ")]
     return parsed.withColumn(REASON, reason).withColumns(places).select(*columns)
 
 
@@ -93,18 +93,20 @@ class Record(NamedTuple):
     @property
     def frame(self) -> bytes:
         """What the chunks of one frame have in common; a frame cut in another way is another."""
-        parts = (self.key, self.sha256, self.shape, self.total)
-        return hashlib.sha256(repr(parts).encode()).digest()[:16]
+        identifiers = (self.key, self.sha256, self.shape, self.total)
+        return hashlib.sha256(repr(identifiers).encode()).digest()[:16]
 
     @classmethod
     def of_row(cls, values: Sequence[Any]) -> Self:
         """Return a row of `parse`, as pandas has it."""
         key, value, headers, partition, offset, at, *texts, number, total = values
-        given = headers if headers is None else [(one["key"], one["value"]) for one in headers]
-        sha256, shape, reference, reason = (None if pd.isna(one) else one for one in texts)
+        pairs = (
+            headers if headers is None else [(header["key"], header["value"]) for header in headers]
+        )
+        sha256, shape, reference, reason = (None if pd.isna(text) else text for text in texts)
         place = int(partition), int(offset), int(at)
         chunk = int(number), int(total)
-        return cls(key, value, given, *place, sha256, shape, reference, reason, *chunk)
+        return cls(key, value, pairs, *place, sha256, shape, reference, reason, *chunk)
 
     def row(self) -> dict[str, Any]:
         """Return it as a part of a row of `FRAME`."""
@@ -119,9 +121,9 @@ class Record(NamedTuple):
     @classmethod
     def from_json(cls, given: Sequence[Any]) -> Self:
         """Return what `to_json` returned."""
-        key, value, headers, *others = given
+        key, value, headers, *remaining = given
         pairs = [(name, _bytes(text)) for name, text in headers]
-        return cls(_bytes(key), _bytes(value), pairs, *others)
+        return cls(_bytes(key), _bytes(value), pairs, *remaining)
 
 
 def _text(value: bytes | None) -> str | None:
@@ -164,14 +166,14 @@ class Reassembly:
 
     def restore(self, waiting: bytes, finished: bytes, clock: int) -> None:
         """Go on from what `state` returned."""
-        for one in json.loads(waiting):
-            self._keep(Record.from_json(one))
+        for entry in json.loads(waiting):
+            self._keep(Record.from_json(entry))
         self._finished.update(_FINISHED.iter_unpack(finished))
         self._clock = clock
 
     def state(self) -> tuple[bytes, bytes, int]:
         """Return what a later micro-batch goes on from, by `STATE`."""
-        records = [record for one in self._waiting.values() for record in one.chunks.values()]
+        records = [record for frame in self._waiting.values() for record in frame.chunks.values()]
         finished = b"".join(_FINISHED.pack(*item) for item in self._finished.items())
         records.sort(key=lambda record: record.offset)
         waiting = json.dumps([record.to_json() for record in records]).encode()
@@ -187,8 +189,8 @@ class Reassembly:
         frame = record.frame
         if frame in self._finished:
             return
-        known = self._waiting.get(frame)
-        if known and (former := known.chunks.get(record.number)):
+        incomplete = self._waiting.get(frame)
+        if incomplete and (former := incomplete.chunks.get(record.number)):
             if former.value != record.value:
                 yield [record], "another chunk has the same index"
             return
@@ -210,7 +212,7 @@ class Reassembly:
 
     def _forget(self, frame: bytes) -> _Waiting:
         waiting = self._waiting.pop(frame)
-        self._bytes -= sum(len(one.value or b"") for one in waiting.chunks.values())
+        self._bytes -= sum(len(chunk.value or b"") for chunk in waiting.chunks.values())
         return waiting
 
     def _refuse(self, frame: bytes, reason: str) -> Frame:
@@ -222,8 +224,8 @@ class Reassembly:
         oldest = self._clock - self._timeout
         while self._finished and next(iter(self._finished.values())) < oldest:
             self._finished.popitem(last=False)
-        for frame, one in list(self._waiting.items()):
-            if one.since >= oldest:
+        for frame, waiting in list(self._waiting.items()):
+            if waiting.since >= oldest:
                 break
-            count = next(iter(one.chunks.values())).total
-            yield self._refuse(frame, f"incomplete: {len(one.chunks)} of {count} chunks")
+            count = next(iter(waiting.chunks.values())).total
+            yield self._refuse(frame, f"incomplete: {len(waiting.chunks)} of {count} chunks")

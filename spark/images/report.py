@@ -86,24 +86,24 @@ def summary(results: Iterable[Result], labels: Mapping[str, str]) -> Report:
     """Compare results with labels; of a frame's results the first counts for its latency."""
     first: dict[str, Result] = {}
     repeats = 0
-    for one in sorted(results, key=lambda one: one.written):
-        if one.frame in labels:
-            repeats += one.frame in first
-            first.setdefault(one.frame, one)
-    found = list(first.values())
-    if not found:
+    for result in sorted(results, key=lambda result: result.written):
+        if result.frame in labels:
+            repeats += result.frame in first
+            first.setdefault(result.frame, result)
+    judged = list(first.values())
+    if not judged:
         return Report(0, len(labels), 0, 0.0, 0.0, 0.0, 0.0)
-    latencies = [(one.written - one.sent) / 1000 for one in found]
-    span = (max(one.written for one in found) - min(one.sent for one in found)) / 1000
-    right = sum(one.label == labels[one.frame] for one in found)
+    latencies = [(result.written - result.sent) / 1000 for result in judged]
+    span = (max(result.written for result in judged) - min(result.sent for result in judged)) / 1000
+    right = sum(result.label == labels[result.frame] for result in judged)
     return Report(
-        frames=len(found),
-        missing=len(labels) - len(found),
+        frames=len(judged),
+        missing=len(labels) - len(judged),
         repeats=repeats,
-        accuracy=right / len(found),
+        accuracy=right / len(judged),
         p50=quantile(latencies, 0.5),
         p99=quantile(latencies, 0.99),
-        per_second=len(found) / max(span, 0.001),
+        per_second=len(judged) / max(span, 0.001),
     )
 
 
@@ -145,10 +145,10 @@ def reasons(letters: Iterable[Any]) -> Counter[str]:
         KeyError: one of them is no dead letter.
 
     """
-    found = {}
+    by_source = {}
     for headers in (dict(letter.headers) for letter in letters):
-        found[headers[SOURCE_PARTITION], headers[SOURCE_OFFSET]] = headers[REASON].decode()
-    return Counter(found.values())
+        by_source[headers[SOURCE_PARTITION], headers[SOURCE_OFFSET]] = headers[REASON].decode()
+    return Counter(by_source.values())
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -171,8 +171,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             labels = dict(csv.reader(file))
         connection = Connection.read(arguments.client_config)
         while True:
-            found = summary(map(result, read(topic, connection, deadline)), labels)
-            if not found.missing or time.monotonic() + POLL_SECONDS > deadline:
+            report = summary(map(result, read(topic, connection, deadline)), labels)
+            if not report.missing or time.monotonic() + POLL_SECONDS > deadline:
                 break
             time.sleep(POLL_SECONDS)
         refused = reasons(read(letters, connection, time.monotonic() + arguments.timeout))
@@ -186,8 +186,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     ) as error:
         LOG.error("no report: %s: %s", type(error).__name__, error)  # noqa: TRY400 - the message is the report, a traceback hides it
         return UNKNOWN
-    sys.stdout.write(found.text(arguments.cores, refused))
-    return INCOMPLETE if found.missing else COMPLETE
+    sys.stdout.write(report.text(arguments.cores, refused))
+    return INCOMPLETE if report.missing else COMPLETE
 
 
 if __name__ == "__main__":

@@ -64,9 +64,9 @@ def reassembled(parsed: DataFrame, timeout_ms: int) -> DataFrame:
             frames.restore(*state.get)
         rows = (row for table in tables for row in table.itertuples(index=False, name=None))
         records = sorted(map(Record.of_row, rows), key=lambda record: record.offset)
-        found = (frame for record in records for frame in frames.take(record))
-        while some := [*islice(found, BATCH)]:
-            table = [([record.row() for record in chunks], reason) for chunks, reason in some]
+        finished = (frame for record in records for frame in frames.take(record))
+        while batch := [*islice(finished, BATCH)]:
+            table = [([record.row() for record in chunks], reason) for chunks, reason in batch]
             yield pd.DataFrame(table, columns=["records", REASON], dtype=object)
         state.update(frames.state())
 
@@ -81,8 +81,8 @@ def verdicts(model: Model, store: Store) -> Callable[..., Column]:
     def judge(tables: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
         for table in tables:
             pictures, rows = [], []
-            given = table.astype(object).where(table.notna(), None)  # pandas 3 has NaN for them
-            for values, sha256, shape, reference, reason in given.itertuples(index=False):
+            cleaned = table.astype(object).where(table.notna(), None)  # pandas 3 has NaN for them
+            for values, sha256, shape, reference, reason in cleaned.itertuples(index=False):
                 try:
                     if reason is None:
                         pictures.append(reduced(read(values, sha256, shape, reference, store)))
@@ -90,8 +90,8 @@ def verdicts(model: Model, store: Store) -> Callable[..., Column]:
                 except RefusedFrameError as error:
                     rows.append(str(error))
             judged = iter(model.judge(pictures))
-            found = [(None, None, x) if x else (*next(judged), None) for x in rows]
-            yield pd.DataFrame(found, columns=["label", "confidence", REASON], dtype=object)
+            results = [(None, None, reason) if reason else (*next(judged), None) for reason in rows]
+            yield pd.DataFrame(results, columns=["label", "confidence", REASON], dtype=object)
 
     # Its types know iterators of columns alone, not of structs.
     judged: Callable[..., Column] = pandas_udf(judge, VERDICT)  # type: ignore[call-overload]
@@ -107,13 +107,17 @@ def judged(frames: DataFrame, model: Model, store: Store, results: str) -> DataF
     # The work of a busy partition goes to all cores. Without a shuffle, or another projection, in
     # between, Spark 4.2 fails to pass the rows of applyInPandasWithState to a pandas UDF.
     spread = spread.repartition(int(conf.get("spark.sql.shuffle.partitions") or 1))
-    values = F.transform("records", lambda one: one["value"]).alias("values")
-    given = F.struct(values, *names, REASON)
+    values = F.transform("records", lambda record: record["value"]).alias("values")
+    frame = F.struct(values, *names, REASON)
     verdict = F.col("verdict")
     value = F.to_json(
         F.struct("verdict.label", "verdict.confidence", F.lit(model.version).alias("model"))
     )
-    sent = F.array_min(F.transform("records", lambda one: one["at"])).cast("string").cast("binary")
+    sent = (
+        F.array_min(F.transform("records", lambda record: record["at"]))
+        .cast("string")
+        .cast("binary")
+    )
     header = F.array(F.struct(F.lit(SENT).alias("key"), sent.alias("value"))).cast(HEADERS)
 
     def letter(one: Column) -> Column:
@@ -133,7 +137,7 @@ def judged(frames: DataFrame, model: Model, store: Store, results: str) -> DataF
     rows = F.when(verdict[REASON].isNull(), F.array(result)).otherwise(
         F.transform("records", letter)
     )
-    records = spread.withColumn("verdict", judge(given)).select(F.inline(rows))
+    records = spread.withColumn("verdict", judge(frame)).select(F.inline(rows))
     refused = F.col(REASON).isNotNull()
     return records.select(
         F.when(refused, f"{results}.dead-letter").otherwise(f"{results}.results").alias("topic"),

@@ -39,8 +39,8 @@ def surface(random: np.random.Generator, size: int, *, scratched: bool) -> Pixel
         across = (rows - top) * np.cos(angle) - (columns - left) * np.sin(angle)
         inside = (abs(along) < random.uniform(0.15, 0.4)) & (abs(across) < 0.75 / SMALLEST)
         picture += inside * random.choice([-1, 1]) * random.uniform(20, 70)
-    found: Pixels = picture.clip(0, 255).astype(np.uint8)
-    return found
+    pixels: Pixels = picture.clip(0, 255).astype(np.uint8)
+    return pixels
 
 
 def surfaces(count: int, size: int, seed: int) -> tuple[list[Pixels], list[str]]:

@@ -23,26 +23,26 @@ RIDGE = 1.0
 
 def train(pictures: Sequence[Floats], labels: Sequence[str]) -> Model:
     """Fit a logistic regression by Newton's method; `pictures` are reduced."""
-    found = features(pictures)
-    mean, scale = found.mean(axis=0), found.std(axis=0) + 1e-9
-    rows = np.column_stack([(found - mean) / scale, np.ones(len(found))])
-    wanted = np.array([label == DEFECT for label in labels], dtype=np.float64)
+    inputs = features(pictures)
+    mean, scale = inputs.mean(axis=0), inputs.std(axis=0) + 1e-9
+    rows = np.column_stack([(inputs - mean) / scale, np.ones(len(inputs))])
+    targets = np.array([label == DEFECT for label in labels], dtype=np.float64)
     penalty = np.diag([RIDGE] * (rows.shape[1] - 1) + [0.0])
     weights = np.zeros(rows.shape[1])
     for _ in range(STEPS):
         chances = 1 / (1 + np.exp(-(rows @ weights).clip(-500, 500)))
-        gradient = rows.T @ (wanted - chances) - penalty @ weights
+        gradient = rows.T @ (targets - chances) - penalty @ weights
         curvature = (rows * (chances * (1 - chances))[:, None]).T @ rows + penalty
         weights += np.linalg.solve(curvature, gradient)
-    lists = [[round(float(x), 6) for x in one] for one in (mean, scale, weights)]
+    lists = [[round(float(number), 6) for number in vector] for vector in (mean, scale, weights)]
     return Model(lists[0], lists[1], lists[2][:-1], lists[2][-1])
 
 
 def accuracy(model: Model, pictures: Sequence[Floats], labels: Sequence[str]) -> float:
     """Return the share of reduced pictures that get their label."""
-    found = model.judge(pictures)
-    pairs = zip(found, labels, strict=True)
-    return sum(label == wanted for (label, _), wanted in pairs) / len(labels)
+    verdicts = model.judge(pictures)
+    pairs = zip(verdicts, labels, strict=True)
+    return sum(judged == label for (judged, _), label in pairs) / len(labels)
 
 
 def _labelled(directory: Path) -> tuple[list[Floats], list[str]]:
@@ -66,17 +66,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         pictures = [reduced(picture) for picture in drawn]
     # One in four is kept for the test; good and bad ones take turns, so pairs of them.
     test = [number // 2 % 4 == 3 for number in range(len(labels))]
-    parts = [
+    subsets = [
         (
-            [p for p, t in zip(pictures, test, strict=True) if t == kept],
-            [x for x, t in zip(labels, test, strict=True) if t == kept],
+            [picture for picture, tested in zip(pictures, test, strict=True) if tested == in_test],
+            [label for label, tested in zip(labels, test, strict=True) if tested == in_test],
         )
-        for kept in (False, True)
+        for in_test in (False, True)
     ]
-    model = train(*parts[0])
+    model = train(*subsets[0])
     arguments.model.parent.mkdir(parents=True, exist_ok=True)
     arguments.model.write_text(model.to_json(), encoding="utf-8")
-    sys.stdout.write(f"model {model.version}, accuracy {accuracy(model, *parts[1]):.3f}\n")
+    sys.stdout.write(f"model {model.version}, accuracy {accuracy(model, *subsets[1]):.3f}\n")
     return 0
 
 

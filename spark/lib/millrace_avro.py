@@ -48,14 +48,14 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 
 @dataclass(frozen=True)
 class Registry:
-    """A schema registry with Confluent's interface, and the schemas that were read from it.
-
-    `urls` are those of its instances, `authority` is a file with its CA, `user_info` user:password.
-    """
+    """A schema registry with Confluent's interface, and the schemas that were read from it."""
 
     urls: Sequence[str]
+    """Those of its instances."""
     authority: str = ""
+    """A file with its CA."""
     user_info: str = field(default="", repr=False)
+    """As user:password."""
     known: dict[int, str] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -70,9 +70,11 @@ class Registry:
 
         """
         lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines()]
-        given = dict(line.split("=", 1) for line in lines if "=" in line and line[0] != "#")
-        urls = [url.strip().rstrip("/") for url in given["url"].split(",")]
-        return cls(urls, given.get("ssl.ca.location", ""), given.get("basic.auth.user.info", ""))
+        properties = dict(line.split("=", 1) for line in lines if "=" in line and line[0] != "#")
+        urls = [url.strip().rstrip("/") for url in properties["url"].split(",")]
+        return cls(
+            urls, properties.get("ssl.ca.location", ""), properties.get("basic.auth.user.info", "")
+        )
 
     def schema(self, number: int) -> str | None:
         """Return the Avro schema with an id, None if there is none, or one with references.
@@ -89,16 +91,16 @@ class Registry:
         failures = []
         for url in self.urls:
             try:
-                answer = self._get(f"{url}/schemas/ids/{number}")
+                response = self._get(f"{url}/schemas/ids/{number}")
             except urllib.error.HTTPError as error:
                 if error.code != HTTPStatus.NOT_FOUND:
                     failures.append(f"{url}: {error}")
             except (OSError, HTTPException, ValueError) as error:
                 failures.append(f"{url}: {error}")
             else:
-                if answer.get("schemaType", "AVRO") != "AVRO" or answer.get("references"):
+                if response.get("schemaType", "AVRO") != "AVRO" or response.get("references"):
                     return None
-                return self.known.setdefault(number, str(answer["schema"]))
+                return self.known.setdefault(number, str(response["schema"]))
         if failures:
             raise RegistryError("; ".join(failures))
         return None
@@ -113,8 +115,8 @@ class Registry:
             context = ssl.create_default_context(cafile=self.authority)
             handlers.append(urllib.request.HTTPSHandler(context=context))
         opener = urllib.request.build_opener(*handlers)
-        with opener.open(request, timeout=_TIMEOUT_SECONDS) as answer:
-            return dict(json.load(answer))
+        with opener.open(request, timeout=_TIMEOUT_SECONDS) as response:
+            return dict(json.load(response))
 
 
 def decode(
@@ -139,15 +141,19 @@ def decode(
     begins_well = F.octet_length(data) >= _HEADER_BYTES
     begins_well &= F.substring(data, 1, 1) == F.lit(b"\0")
     number = F.when(begins_well, F.conv(F.hex(F.substring(data, 2, 4)), 16, 10).cast("bigint"))
-    found = [row[0] for row in records.select(number).distinct().collect() if row[0] is not None]
-    writers = {one: text for one in sorted(found) if (text := registry.schema(one)) is not None}
+    ids = [row[0] for row in records.select(number).distinct().collect() if row[0] is not None]
+    writers = {
+        schema_id: text
+        for schema_id in sorted(ids)
+        if (text := registry.schema(schema_id)) is not None
+    }
     options = {"avroSchema": _marked(schema), "mode": "PERMISSIVE"}
     datum = F.substring(data, _HEADER_BYTES + 1, 2**31 - 1)
     nothing = from_avro(F.lit(None).cast("binary"), _marked(schema), options)
     read = reduce(
-        lambda others, one: F.when(
-            number == one, from_avro(datum, writers[one], options)
-        ).otherwise(others),
+        lambda fallback, schema_id: F.when(
+            number == schema_id, from_avro(datum, writers[schema_id], options)
+        ).otherwise(fallback),
         writers,
         nothing,
     )
@@ -157,12 +163,12 @@ def decode(
         .when(~number.isin(*writers), F.concat(F.lit(f"{column}: {NO_SCHEMA} "), number))
         .when(F.col(into)[_IS_READ].isNull(), F.concat(F.lit(f"{column}: {NO_DATUM} "), number))
     )
-    kept = [name for name in records.columns if name != REASON]
+    columns = [name for name in records.columns if name != REASON]
     first = [F.col(REASON)] if REASON in records.columns else []
     # One row out for each row in: read once, and not again for the reason.
     rows = records.select("*", F.inline(F.array(F.struct(read.alias(into)))))
     good = F.when(F.col(into)[_IS_READ], F.col(into).dropFields(_IS_READ))
-    return rows.select(*kept, good.alias(into), F.coalesce(*first, reason).alias(REASON))
+    return rows.select(*columns, good.alias(into), F.coalesce(*first, reason).alias(REASON))
 
 
 def _marked(schema: str) -> str:

@@ -175,21 +175,26 @@ def _added_headers() -> str:
 
 @dataclass(frozen=True)
 class DeadLetters:
-    """The records that a query refuses, and those that come too late for it, for `foreachBatch`.
-
-    `source` is its topic, `target` that of the letters, and `checkpoint` the query's, whose files
-    say which records a micro-batch has read and at which watermark; so what Spark drops as late and
-    what is written here are the same, also when the micro-batch is repeated. `parse` adds `reason`
-    to Kafka's columns. `final` is an SQL expression of what `parse` returns: the time at which a
-    record's result is final, such as the end of its window. Without it nothing is late.
-    """
+    """The records that a query refuses, and those that come too late for it, for `foreachBatch`."""
 
     client_config: Path
     source: str
+    """The topic of the query."""
     target: str
+    """The topic of the letters."""
     checkpoint: str
+    """That of the query.
+
+    Its files say which records a micro-batch has read and at which watermark; so what Spark drops
+    as late and what is written here are the same, also when the micro-batch is repeated.
+    """
     parse: Callable[[DataFrame], DataFrame]
+    """Adds `reason` to Kafka's columns."""
     final: str = ""
+    """An SQL expression of what `parse` returns: the time at which a record's result is final.
+
+    The end of its window, for example; without it nothing is late.
+    """
 
     def write(self, spark: SparkSession, batch_id: int) -> None:
         """Write the dead letters of the micro-batch that is being processed.
@@ -253,8 +258,8 @@ def late(parsed: DataFrame, final: str, watermark: int) -> DataFrame:
     if not final:
         return parsed
     closed = f"{REASON} IS NULL AND {final} <= timestamp_millis({watermark})"
-    others = [name for name in parsed.columns if name != REASON]
-    return parsed.selectExpr(*others, f"if({closed}, '{LATE}', {REASON}) AS {REASON}")
+    columns = [name for name in parsed.columns if name != REASON]
+    return parsed.selectExpr(*columns, f"if({closed}, '{LATE}', {REASON}) AS {REASON}")
 
 
 def send_modules(spark: SparkSession) -> None:

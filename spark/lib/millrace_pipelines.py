@@ -33,11 +33,11 @@ Nodes: TypeAlias = dict[str, tuple[str, list[str]]]
 
 def shared_tables(directory: str = SESSIONS) -> None:
     """Let this driver use the catalog and the warehouse that sessions share, if there are any."""
-    own = Path(os.environ.get("SPARK_CONF_DIR", "/etc/spark"), "spark-defaults.conf")
+    properties = Path(os.environ.get("SPARK_CONF_DIR", "/etc/spark"), "spark-defaults.conf")
     if not os.access(f"{directory}/spark-defaults.conf", os.R_OK):
         return
-    if found := re.search(r"^spark\.master[ =](.+)$", own.read_text(encoding="utf-8"), re.M):
-        os.environ.setdefault("MASTER", found[1].strip())
+    if match := re.search(r"^spark\.master[ =](.+)$", properties.read_text(encoding="utf-8"), re.M):
+        os.environ.setdefault("MASTER", match[1].strip())
     os.environ["SPARK_CONF_DIR"] = directory
     os.umask(0o007)  # as the properties say for tables
 
@@ -50,9 +50,9 @@ def start_server() -> tuple[Jvm, Jvm]:
     """
     # In the environment: properties are arguments, which everybody on the host can read.
     os.environ["SPARK_CONNECT_AUTHENTICATE_TOKEN"] = secrets.token_urlsafe()
-    added = [word for x, value in _SERVER.items() for word in ("--conf", f"{x}={value}")]
-    given = os.environ.get("PYSPARK_SUBMIT_ARGS", "pyspark-shell")
-    os.environ["PYSPARK_SUBMIT_ARGS"] = f"{shlex.join(added)} {given}"
+    added = [word for key, value in _SERVER.items() for word in ("--conf", f"{key}={value}")]
+    arguments = os.environ.get("PYSPARK_SUBMIT_ARGS", "pyspark-shell")
+    os.environ["PYSPARK_SUBMIT_ARGS"] = f"{shlex.join(added)} {arguments}"
     jvm = launch_gateway().jvm
     session = jvm.org.apache.spark.sql.classic.SparkSession.builder().getOrCreate()
     os.environ.pop("MASTER", None)  # PySpark takes only one of the two
@@ -91,21 +91,21 @@ def graph(jvm: Jvm, path: Path) -> Jvm:
 def nodes(resolved: Jvm) -> Nodes:
     """Return each dataset, and what is read from outside."""
     kinds = {"sink": resolved.sinks(), "view": resolved.views(), "table": resolved.tables()}
-    own: Nodes = {
-        one.identifier().table(): (kind, [])
-        for kind, found in kinds.items()
-        for one in _each(found)
+    inside: Nodes = {
+        dataset.identifier().table(): (kind, [])
+        for kind, datasets in kinds.items()
+        for dataset in _each(datasets)
     }
     outside: Nodes = {}
     for flow in _each(resolved.resolvedFlows()):
-        read = [one.table() for one in _each(flow.inputs())]
-        tables = [one.table() for one in _each(flow.funcResult().usedExternalInputs())]
+        read = [source.table() for source in _each(flow.inputs())]
+        tables = [source.table() for source in _each(flow.funcResult().usedExternalInputs())]
         # The plan of what reads a view has the view's topics too.
         topics = [] if read else [*_topics(flow.df().queryExecution().analyzed())]
         outside |= {name: ("table", []) for name in tables}
         outside |= {name: ("topic", []) for name in topics}
-        own[flow.destinationIdentifier().table()][1].extend(sorted(read + tables + topics))
-    return dict(sorted((outside | own).items()))
+        inside[flow.destinationIdentifier().table()][1].extend(sorted(read + tables + topics))
+    return dict(sorted((outside | inside).items()))
 
 
 def _each(values: Jvm) -> Iterator[Jvm]:
@@ -118,19 +118,19 @@ def _topics(plan: Jvm) -> Iterator[str]:
     for leaf in _each(plan.collectLeaves()):
         if leaf.getClass().getSimpleName() == "StreamingRelationV2":
             options = leaf.extraOptions()
-            found = [options.get(key) for key in ("subscribe", "subscribePattern", "assign")]
-            yield from (f"topic {text}" for text in found if text)
+            values = [options.get(key) for key in ("subscribe", "subscribePattern", "assign")]
+            yield from (f"topic {text}" for text in values if text)
 
 
-def mermaid(found: Nodes) -> str:
+def mermaid(datasets: Nodes) -> str:
     """Return a graph as a flowchart of Mermaid, which GitHub and many editors draw."""
-    names = {name: f"n{number}" for number, name in enumerate(found)}
+    names = {name: f"n{number}" for number, name in enumerate(datasets)}
     lines = ["flowchart LR"]
-    for name, (kind, _) in found.items():
+    for name, (kind, _) in datasets.items():
         left, right = _SHAPES[kind]
         lines.append(f'  {names[name]}{left}"{name}"{right}')
-    for name, (_, read) in found.items():
-        lines += [f"  {names[one]} --> {names[name]}" for one in dict.fromkeys(read)]
+    for name, (_, read) in datasets.items():
+        lines += [f"  {names[source]} --> {names[name]}" for source in dict.fromkeys(read)]
     return "\n".join(lines) + "\n"
 
 

@@ -57,16 +57,21 @@ def parsed(spark: SparkSession) -> DataFrame:
 def test_what_is_refused_is_kept_as_it_came_with_the_reason(parsed: DataFrame) -> None:
     letters = dead_letters(parsed).collect()
     values = [letter.value and bytes(letter.value).decode() for letter in letters]
-    headers = [{one.key: bytes(one.value).decode() for one in letter.headers} for letter in letters]
-    assert {value: one[REASON] for value, one in zip(values, headers, strict=True)} == REFUSED
-    assert [one["source.offset"] for one in headers] == [
+    letter_headers = [
+        {header.key: bytes(header.value).decode() for header in letter.headers}
+        for letter in letters
+    ]
+    assert {
+        value: fields[REASON] for value, fields in zip(values, letter_headers, strict=True)
+    } == REFUSED
+    assert [fields["source.offset"] for fields in letter_headers] == [
         str(len(CLICKS) + place) for place in range(len(REFUSED))
     ]
 
 
 def test_clicks_are_counted_by_page_and_hour(parsed: DataFrame) -> None:
-    found = {row.key: json.loads(row.value)["clicks"] for row in records(hourly(parsed)).collect()}
-    assert found == {
+    counts = {row.key: json.loads(row.value)["clicks"] for row in records(hourly(parsed)).collect()}
+    assert counts == {
         "/|2026-01-05T10:00:00Z": 2,
         "/|2026-01-05T11:00:00Z": 1,
         "/help|2026-01-05T11:00:00Z": 1,
@@ -77,6 +82,6 @@ def test_a_click_is_late_once_its_hour_is_closed(parsed: DataFrame) -> None:
     """By what Spark drops from the windows: the hour's end is at the watermark, or before."""
     closed = datetime(2026, 1, 5, 11, tzinfo=UTC)
     judged = late(parsed, FINAL, int(closed.timestamp() * 1000))
-    found = [row.at for row in judged.where(f"{REASON} = '{LATE}'").select("at").collect()]
-    assert len(found) == 2
+    times = [row.at for row in judged.where(f"{REASON} = '{LATE}'").select("at").collect()]
+    assert len(times) == 2
     assert {row[REASON] for row in judged.collect()} == {None, LATE, *REFUSED.values()}

@@ -30,7 +30,7 @@ def import_closure(*patterns: str) -> tuple[str, ...]:
         if path not in closure:
             closure.add(path)
             packages = (f"{folder}/__init__.py" for folder in PurePosixPath(path).parents)
-            waiting += [one for one in packages if (COLLECTION / one).is_file()]
+            waiting += [package for package in packages if (COLLECTION / package).is_file()]
             waiting += imported_modules(path)
     return tuple(sorted(closure))
 

@@ -45,10 +45,12 @@ _GIB = 1024
 
 @dataclass(frozen=True)
 class Monitoring(Packaged):
-    """The servers of a host; `peers` are all such hosts, `targets` all exporters by host."""
+    """The servers of a host."""
 
     peers: Mapping[str, HostSettings] = field(default_factory=dict)
+    """All such hosts."""
     targets: Mapping[str, Metrics] = field(default_factory=dict)
+    """All exporters by host."""
     product = PRODUCT
     title = "Prometheus and Alertmanager"
     address_variable = "monitoring_host"
@@ -88,7 +90,7 @@ class Monitoring(Packaged):
     @property
     def asks_in_clear(self) -> bool:
         """Whether the exporters are open."""
-        return all(one.is_open for one in self.targets.values())
+        return all(target.is_open for target in self.targets.values())
 
     @property
     def _needs_authority(self) -> bool:
@@ -98,30 +100,30 @@ class Monitoring(Packaged):
     def missing_secrets(self) -> list[str]:
         """What its files need and the secrets do not have, by its name."""
         texts = self.secrets.texts
-        wanted = {}
+        needed_texts = {}
         if self._needs_authority:
-            wanted[AUTHORITY_FILE] = self.secrets.authority
+            needed_texts[AUTHORITY_FILE] = self.secrets.authority
         if not self.asks_in_clear:
-            wanted[TOKEN] = texts.get(TOKEN, "")
+            needed_texts[TOKEN] = texts.get(TOKEN, "")
         if not self.is_open:
-            wanted |= {name: texts.get(name, "") for name in (PASSWORD, PASSWORD_HASH)}
-        return self.lacking(wanted)
+            needed_texts |= {name: texts.get(name, "") for name in (PASSWORD, PASSWORD_HASH)}
+        return self.lacking(needed_texts)
 
     @property
     def retention_size(self) -> str:
         """At most how much metrics take, empty as long as the size of the disk is not known."""
-        given = str(self.settings[SIZE] or "")
+        configured = str(self.settings[SIZE] or "")
         disk = self.host.facts.disk_mb.get(self.data_dir, 0) if self.host.facts else 0
         share = disk // _SHARE
-        whole = f"{share // _GIB}GB" if share >= _GIB else f"{share}MB"
-        return given or (whole if share else "")
+        default = f"{share // _GIB}GB" if share >= _GIB else f"{share}MB"
+        return configured or (default if share else "")
 
     @property
     def receivers(self) -> list[dict[str, Any]]:
         """The receivers of notifications; one notifies nobody."""
-        given = [by_name(mapping(one)) for one in self.settings[RECEIVERS]]
-        known = [one.get("name") for one in given]
-        return given if NOBODY in known else [*given, {"name": NOBODY}]
+        receivers = [by_name(mapping(entry)) for entry in self.settings[RECEIVERS]]
+        names = [receiver.get("name") for receiver in receivers]
+        return receivers if NOBODY in names else [*receivers, {"name": NOBODY}]
 
     @property
     def route(self) -> dict[str, Any]:
@@ -150,19 +152,19 @@ class Monitoring(Packaged):
     @property
     def jobs(self) -> dict[str, dict[str, str]]:
         """Name of a job -> host -> where it is asked, of exporters and of the servers."""
-        found: dict[str, dict[str, str]] = {}
-        for host, one in self.targets.items():
-            at = f"{one.address}:{one.settings['metrics_port']}"
-            for module in one.modules:
-                found.setdefault(module, {})[host] = at
+        jobs: dict[str, dict[str, str]] = {}
+        for host, target in self.targets.items():
+            address = f"{target.address}:{target.settings['metrics_port']}"
+            for module in target.modules:
+                jobs.setdefault(module, {})[host] = address
         for job, variable in (("prometheus", PROMETHEUS), ("alertmanager", ALERTMANAGER)):
-            found[job] = {name: self.address_of(name, variable) for name in self.peers}
-        return found
+            jobs[job] = {name: self.address_of(name, variable) for name in self.peers}
+        return jobs
 
     def _prometheus(self) -> dict[str, Any]:
         interval = str(self.settings["monitoring_scrape_interval"])
         alertmanagers = [self.address_of(name, ALERTMANAGER) for name in self.peers]
-        own = self._own_client()
+        client = self._own_client()
         return {
             "global": {
                 **{"scrape_interval": interval, "scrape_timeout": _timeout(interval)},
@@ -170,12 +172,12 @@ class Monitoring(Packaged):
             },
             "rule_files": ["alerts/*.yml"],
             "alerting": {
-                "alertmanagers": [{**own, "static_configs": [{"targets": alertmanagers}]}]
+                "alertmanagers": [{**client, "static_configs": [{"targets": alertmanagers}]}]
             },
             "scrape_configs": [
                 {
                     "job_name": job,
-                    **(own if job in UNITS else self._proxy_client(job)),
+                    **(client if job in UNITS else self._proxy_client(job)),
                     "static_configs": [
                         {"targets": [address], "labels": {"host": host}}
                         for host, address in hosts.items()
@@ -186,11 +188,11 @@ class Monitoring(Packaged):
         }
 
     def _proxy_client(self, module: str) -> dict[str, Any]:
-        found: dict[str, Any] = {"metrics_path": "/proxy", "params": {"module": [module]}}
+        client: dict[str, Any] = {"metrics_path": "/proxy", "params": {"module": [module]}}
         if not self.asks_in_clear:
-            found |= {"scheme": "https", "tls_config": _tls()}
-            found["authorization"] = {"credentials_file": _TOKEN_FILE}
-        return found
+            client |= {"scheme": "https", "tls_config": _tls()}
+            client["authorization"] = {"credentials_file": _TOKEN_FILE}
+        return client
 
     def _own_client(self) -> dict[str, Any]:
         if self.is_open:
@@ -203,7 +205,7 @@ class Monitoring(Packaged):
         """The files of the directory of the configuration, by their paths in it."""
         texts = self.secrets.texts
         notified = {"route": self.route, "receivers": self.receivers}
-        found = {
+        entries = {
             SETTINGS["prometheus"]: files.text(files.yaml_text(self._prometheus())),
             # It may hold what a receiver is logged in to with.
             SETTINGS["alertmanager"]: self.secret(files.yaml_text(notified)),
@@ -211,23 +213,23 @@ class Monitoring(Packaged):
         }
         groups = self.settings["monitoring_rule_groups"]
         if groups:
-            found[f"alerts/{_SITE}"] = files.text(files.yaml_text({"groups": groups}))
+            entries[f"alerts/{_SITE}"] = files.text(files.yaml_text({"groups": groups}))
         if not self.asks_in_clear:
-            found[_TOKEN_FILE] = self.secret(texts.get(TOKEN, ""))
+            entries[_TOKEN_FILE] = self.secret(texts.get(TOKEN, ""))
         if self._needs_authority:
-            found[f"certificates/{AUTHORITY_FILE}"] = files.text(self.secrets.authority)
+            entries[f"certificates/{AUTHORITY_FILE}"] = files.text(self.secrets.authority)
         if not self.is_open:
             web = {
                 "tls_server_config": {"cert_file": _STORE, "key_file": _STORE},
                 "basic_auth_users": {ADMIN: texts.get(PASSWORD_HASH, "")},
             }
             store = self.secrets.certificates.get(self.certificates[0].name, "")
-            found |= {
+            entries |= {
                 _WEB: self.secret(files.yaml_text(web)),
                 _PASSWORD_FILE: self.secret(self.password),
                 _STORE: self.secret(store),
             }
-        return found
+        return entries
 
     def own_files(self) -> dict[str, Entry]:
         """Return its files. Both servers read changed ones when they are asked to."""
@@ -239,8 +241,8 @@ class Monitoring(Packaged):
         return {
             **{path: files.directory() for path in folders},
             self.data_dir: files.directory(self.user, "0750"),
-            **{f"{CONFIG}/{path}": one for path, one in self.configuration.items()},
-            **{f"{CONFIG}/alerts/{name}": one for name, one in site.items()},
+            **{f"{CONFIG}/{path}": entry for path, entry in self.configuration.items()},
+            **{f"{CONFIG}/alerts/{name}": entry for name, entry in site.items()},
             **self._units(),
         }
 
@@ -264,13 +266,13 @@ class Monitoring(Packaged):
                 "--cluster.listen-address=",
             ],
         }
-        found: dict[str, Entry] = {}
+        entries: dict[str, Entry] = {}
         for program, words in commands.items():
             config = f"--config.file={CONFIG}/{SETTINGS[program]}"
             command = " ".join([self.binary(program), config, *words, *web])
-            more = {"write_paths": [self.data_dir], "reload": True, "stop_timeout": 120}
-            found |= self.unit(UNITS[program], program.capitalize(), command, **more)
-        return found
+            options = {"write_paths": [self.data_dir], "reload": True, "stop_timeout": 120}
+            entries |= self.unit(UNITS[program], program.capitalize(), command, **options)
+        return entries
 
     @property
     def operated(self) -> dict[str, Any]:
@@ -295,21 +297,21 @@ def _tls() -> dict[str, Any]:
 
 def _alerts() -> dict[str, str]:
     """Return name -> text of the files with alerts."""
-    found = sorted((COLLECTION / _ALERTS).glob("*.yml"))
-    return {path.name: path.read_text(encoding="utf-8") for path in found}
+    paths = sorted((COLLECTION / _ALERTS).glob("*.yml"))
+    return {path.name: path.read_text(encoding="utf-8") for path in paths}
 
 
 def _named(route: Mapping[str, Any]) -> Iterator[str]:
     if route.get("receiver") is not None:
         yield str(route["receiver"])
-    for one in sequence(route.get("routes")):
-        yield from _named(mapping(one))
+    for child in sequence(route.get("routes")):
+        yield from _named(mapping(child))
 
 
-def missing_texts(found: Sequence[Monitoring], metrics: Sequence[Metrics]) -> list[str]:
+def missing_texts(monitoring: Sequence[Monitoring], metrics: Sequence[Metrics]) -> list[str]:
     """Return the names of the secrets that are needed."""
-    wanted = [PASSWORD] if any(not one.is_open for one in found) else []
-    return wanted + ([TOKEN] if any(not one.is_open for one in metrics) else [])
+    names = [PASSWORD] if any(not server.is_open for server in monitoring) else []
+    return names + ([TOKEN] if any(not exporters.is_open for exporters in metrics) else [])
 
 
 def resolve(resolution: Resolution) -> dict[str, Monitoring]:

@@ -8,18 +8,18 @@ from . import model as monitoring
 from .model import Monitoring
 
 
-def _monitoring_check(own: Monitoring, _: Cluster) -> Options:
-    return {"files": {path: one["content"] for path, one in own.configuration.items()}}
+def _monitoring_check(server: Monitoring, _: Cluster) -> Options:
+    return {"files": {path: entry["content"] for path, entry in server.configuration.items()}}
 
 
-def _monitoring_reload(own: Monitoring, _: Cluster) -> Options:
-    return {**own.operated, "directory": monitoring.CONFIG}
+def _monitoring_reload(server: Monitoring, _: Cluster) -> Options:
+    return {**server.operated, "directory": monitoring.CONFIG}
 
 
-def _monitoring_health(own: Monitoring, cluster: Cluster) -> Options:
-    targets = [f"{job}/{name}" for job, hosts in own.jobs.items() for name in hosts]
-    of_console = cluster.consoles[own.name].operated if own.name in cluster.consoles else {}
-    return {**own.operated, **of_console, "targets": targets}
+def _monitoring_health(server: Monitoring, cluster: Cluster) -> Options:
+    targets = [f"{job}/{name}" for job, hosts in server.jobs.items() for name in hosts]
+    of_console = cluster.consoles[server.name].operated if server.name in cluster.consoles else {}
+    return {**server.operated, **of_console, "targets": targets}
 
 
 OPERATIONS: Operations = {

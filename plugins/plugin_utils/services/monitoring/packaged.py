@@ -22,17 +22,17 @@ _DEVICE = "/dev/null"
 
 @dataclass(frozen=True)
 class Packaged(Certified):
-    """Packages and units of a host; a new kind is one more such class.
-
-    `programs` is name of a package, as `systems` has it -> our unit that runs its program.
-    `leftovers` is what another inventory may have brought to the directory of its configuration;
-    with a slash at the end a directory that is removed only if it is empty.
-    """
+    """Packages and units of a host; a new kind is one more such class."""
 
     host: HostSettings
     secrets: Secrets = field(default_factory=Secrets, repr=False)
     programs: ClassVar[Mapping[str, str]]
+    """Name of a package, as `systems` has it -> our unit that runs its program."""
     leftovers: ClassVar[tuple[str, ...]]
+    """What another inventory may have brought to the directory of its configuration.
+
+    With a slash at the end it is a directory that is removed only if it is empty.
+    """
 
     @abstractmethod
     def own_files(self) -> dict[str, Entry]:
@@ -58,10 +58,14 @@ class Packaged(Certified):
         """Its systemd units."""
         return list(self.programs.values())
 
-    def missing_packages(self, there: Collection[str]) -> list[str]:
-        """Return the packages of which the programs are not `there`, by their paths."""
+    def missing_packages(self, present: Collection[str]) -> list[str]:
+        """Return the packages of which the programs are not `present`, by their paths."""
         names = self.host.family.monitoring
-        return [names[one]["package"] for one in self.programs if names[one]["binary"] not in there]
+        return [
+            names[program]["package"]
+            for program in self.programs
+            if names[program]["binary"] not in present
+        ]
 
     def binary(self, program: str) -> str:
         """Return the path of a program."""
@@ -74,8 +78,8 @@ class Packaged(Certified):
     @classmethod
     def all_masks(cls) -> list[str]:
         """Return what `masks` may be, on a system of which the family is not known."""
-        found = (path for family in systems.families().values() for path in cls._masks(family))
-        return list(dict.fromkeys(found))
+        paths = (path for family in systems.families().values() for path in cls._masks(family))
+        return list(dict.fromkeys(paths))
 
     @classmethod
     def _masks(cls, family: Family) -> list[str]:
@@ -96,16 +100,16 @@ class Packaged(Certified):
     @property
     def removal(self) -> dict[str, Any]:
         """The options of the module `service` that remove it; the packages stay, and do not run."""
-        there = {path: one for path, one in self.files().items() if path not in self.masks()}
-        own = [path for path, one in there.items() if one.get("state") != "directory"]
-        own.remove(self.account_file)
+        entries = {path: entry for path, entry in self.files().items() if path not in self.masks()}
+        paths = [path for path, entry in entries.items() if entry.get("state") != "directory"]
+        paths.remove(self.account_file)
         data = [path for _, path in self.data_directories]
         return {
             "state": "absent",
             "units": self.units,
             "masks": self.all_masks(),
             "removed": [
-                *own,
+                *paths,
                 *(f"{self.config_dir}/{name}" for name in (*self.leftovers, "")),
                 *self.own_directories,
                 *(data if self.settings.get(f"{self.product}_remove_data") else []),

@@ -22,21 +22,22 @@ _COLLECTION = NAMESPACE.replace(".", "/")
 
 @dataclass(frozen=True)
 class PythonProgram(Packaged):
-    """Such a program; `broker` is one of the cluster that it reads.
-
-    `library_version` names the unpacked libraries, `service` is its unit, `package` what
-    Python runs, with the settings as its argument. `sources` are patterns of its own modules, by
-    their paths in the collection; what these import comes with them. `environment` is of its
-    process, in addition to what Python needs. `memory` is the most that the unit may use, as
-    systemd has it, empty for any.
-    """
+    """Such a program."""
 
     broker: KafkaNode | None = None
+    """One of the cluster that it reads."""
     programs: ClassVar[Mapping[str, str]] = {}
     library_version: ClassVar[str]
+    """What names the unpacked libraries."""
     service: ClassVar[str]
+    """Its unit."""
     package: ClassVar[str]
+    """What Python runs, with the settings as its argument."""
     sources: ClassVar[tuple[str, ...]]
+    """Patterns of its own modules, by their paths in the collection.
+
+    What these import comes with them.
+    """
     stop_timeout: ClassVar[int]
     leftovers: ClassVar[tuple[str, ...]] = (
         AUTHORITY_FILE,
@@ -45,7 +46,9 @@ class PythonProgram(Packaged):
         "settings.json",
     )
     environment: ClassVar[Mapping[str, str]] = {}
+    """Of its process, in addition to what Python needs."""
     memory: ClassVar[str] = ""
+    """The most that the unit may use, as systemd has it, empty for any."""
 
     @property
     @abstractmethod
@@ -113,24 +116,24 @@ class PythonProgram(Packaged):
     def missing_password(self) -> list[str]:
         """The password with which it logs in, by a name, if it is not there."""
         without = self.broker.security.users_without_password if self.broker and self.login else []
-        return [f"the password of {one.name}" for one in without if one.name == KAFKA_USER]
+        return [f"the password of {user.name}" for user in without if user.name == KAFKA_USER]
 
     def program_files(self) -> dict[str, Entry]:
         """Return its modules and libraries, its client properties, and its unit."""
-        own = {"mode": "0640", "group": self.user, "secret": True}
+        access = {"mode": "0640", "group": self.user, "secret": True}
         environment = f"{self.config_dir}/environment"
         python = {"PYTHONPATH": self.python_path, "PYTHONUNBUFFERED": "1"}
         command = f"/usr/bin/python3 -m {self.package} {self.settings_file}"
-        more = {"environment_file": environment, "stop_timeout": self.stop_timeout}
+        options = {"environment_file": environment, "stop_timeout": self.stop_timeout}
         if self.memory:
-            more["memory_max"] = self.memory
+            options["memory_max"] = self.memory
         return {
             HOMES: files.directory(),
             self.distribution.link: files.link(self.distribution.home),
-            self.properties_file: files.property_file(self.client, **own),
+            self.properties_file: files.property_file(self.client, **access),
             environment: files.environment({**python, **self.environment}),
             **self.modules(self.directory),
-            **self.unit(self.service, self.title, command, **more),
+            **self.unit(self.service, self.title, command, **options),
         }
 
     @property
@@ -143,10 +146,10 @@ class PythonProgram(Packaged):
     def modules(cls, directory: str) -> dict[str, Entry]:
         """Return the modules below a directory, which is to be on PYTHONPATH."""
         modules = dict(cls._modules())
-        folders = {str(one) for place in modules for one in PurePosixPath(place).parents}
+        folders = {str(folder) for place in modules for folder in PurePosixPath(place).parents}
         return {
             directory: files.directory(),
-            **{f"{directory}/{one}": files.directory() for one in sorted(folders - {"."})},
+            **{f"{directory}/{folder}": files.directory() for folder in sorted(folders - {"."})},
             **{
                 f"{directory}/{place}": files.text(files.read(source), restart=True)
                 for place, source in modules.items()

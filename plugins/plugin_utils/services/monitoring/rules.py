@@ -28,8 +28,8 @@ _MIB = 1024 * 1024
 
 
 def _packaged(cluster: Cluster) -> Iterator[tuple[str, Packaged]]:
-    for found in (cluster.metrics, cluster.monitoring):
-        yield from found.items()
+    for packaged in (cluster.metrics, cluster.monitoring):
+        yield from packaged.items()
 
 
 _servers = parts("monitoring")
@@ -37,9 +37,9 @@ _notifying = parts("monitoring", RECEIVERS, ROUTES, "monitoring_route")
 
 
 @rule("monitoring-address", each=_packaged)
-def _monitoring_address(part: Packaged) -> Findings:
+def _monitoring_address(packaged: Packaged) -> Findings:
     """Prometheus connects to it as `address:port`, and its certificate is for it."""
-    yield from wrong_address(part.settings, part.address_variable, part.address)
+    yield from wrong_address(packaged.settings, packaged.address_variable, packaged.address)
 
 
 @rule("monitoring-security-differs")
@@ -55,16 +55,18 @@ def _monitoring_duration(server: Monitoring) -> Findings:
     for variable, example in _DURATIONS.items():
         value = str(server.settings[variable])
         if not _DURATION.fullmatch(value) or not re.search("[1-9]", value):
-            what = f"{value!r} is no duration."
-            yield Finding(what, f"Set a number with a unit (s, m, h, d), as {example}.", variable)
+            problem = f"{value!r} is no duration."
+            yield Finding(
+                problem, f"Set a number with a unit (s, m, h, d), as {example}.", variable
+            )
 
 
 @rule("monitoring-scrape-interval", each=_servers, where=_INTERVAL)
 def _monitoring_scrape_interval(server: Monitoring) -> Findings:
     """Alerts compare two readings within a minute; with fewer in it they never fire."""
     value = str(server.settings[_INTERVAL])
-    parts = re.findall("([0-9]+)([ywdhms])", value) if _DURATION.fullmatch(value) else []
-    if sum(int(number) * _SECONDS[unit] for number, unit in parts) > LONGEST_INTERVAL:
+    quantities = re.findall("([0-9]+)([ywdhms])", value) if _DURATION.fullmatch(value) else []
+    if sum(int(number) * _SECONDS[unit] for number, unit in quantities) > LONGEST_INTERVAL:
         yield Finding(f"{value} is too long.", f"Set {LONGEST_INTERVAL}s or less.")
 
 
@@ -73,34 +75,36 @@ def _monitoring_size(server: Monitoring) -> Findings:
     """Prometheus would not start."""
     value = str(server.settings[SIZE] or "")
     if value and not _SIZE.fullmatch(value):
-        what = f"{value!r} is no size."
-        yield Finding(what, "Set a whole number with MB, GB or TB, as 20GB.")
+        problem = f"{value!r} is no size."
+        yield Finding(problem, "Set a whole number with MB, GB or TB, as 20GB.")
 
 
 @rule("monitoring-receiver-name", each=_notifying, where=RECEIVERS)
 def _monitoring_receiver_name(server: Monitoring) -> Findings:
     """Routes name a receiver by its name, and Alertmanager would not start."""
-    names = {n: str(one.get("name") or "") for n, one in enumerate(server.receivers, start=1)}
+    names = {
+        n: str(receiver.get("name") or "") for n, receiver in enumerate(server.receivers, start=1)
+    }
     for number, name in names.items():
         if not name:
             yield Finding(f"Entry {number} has no name.", "Give it one.")
     for name, numbers in shared_values({n: name for n, name in names.items() if name}):
-        what = f"The entries {listing(numbers)} are all named {name}."
-        yield Finding(what, "Give each a name of its own.")
+        problem = f"The entries {listing(numbers)} are all named {name}."
+        yield Finding(problem, "Give each a name of its own.")
 
 
 @rule("monitoring-unknown-receiver", each=_notifying)
 def _monitoring_unknown_receiver(server: Monitoring) -> Findings:
     """Alertmanager would refuse its configuration."""
-    known = [str(one.get("name") or "") for one in server.receivers]
-    given = by_name(mapping(server.settings["monitoring_route"])).get("receiver")
+    names = [str(receiver.get("name") or "") for receiver in server.receivers]
+    of_root = by_name(mapping(server.settings["monitoring_route"])).get("receiver")
     for name in dict.fromkeys(server.named_receivers):
-        if name not in known:
-            where = "monitoring_route[receiver]" if name == given else ROUTES
-            own = server.settings[RECEIVERS]
-            there = f"there are {listing(known)}" if own else f"{RECEIVERS} is empty"
-            what = f"A route is for the receiver {name}, and {there}."
-            yield Finding(what, f"Add {name} to {RECEIVERS}, or name another one.", where)
+        if name not in names:
+            where = "monitoring_route[receiver]" if name == of_root else ROUTES
+            configured = server.settings[RECEIVERS]
+            choices = f"there are {listing(names)}" if configured else f"{RECEIVERS} is empty"
+            problem = f"A route is for the receiver {name}, and {choices}."
+            yield Finding(problem, f"Add {name} to {RECEIVERS}, or name another one.", where)
 
 
 @host_rule("monitoring-agent-missing", where=f"group {GROUP}")
@@ -112,11 +116,11 @@ def _monitoring_agent_missing(host: InspectedHost) -> Findings:
     agent = exporters.distribution if exporters else None
     upgrade = host.allow_version_change != "none"
     if upgrade and agent and host.found.homes.get(agent.home) is False:
-        what = f"{host.name} does not have {agent.product} {agent.version} yet."
+        problem = f"{host.name} does not have {agent.product} {agent.version} yet."
         fix = (
             f"Set kafka_version to what it was and run site.yml first, or delete the group {GROUP}."
         )
-        yield Finding(what, fix)
+        yield Finding(problem, fix)
 
 
 @host_rule("monitoring-site-units", where="/etc/systemd/system")
@@ -124,27 +128,31 @@ def _monitoring_site_units(host: InspectedHost) -> Findings:
     """Millrace masks the units of the packages, which would be open to the network: what the site
     runs with them would not start again.
     """
-    found = (host.cluster.metrics.get(host.name), host.cluster.monitoring.get(host.name))
-    masked = {PurePosixPath(path).stem for part in found if part for path in part.masks()}
+    candidates = (host.cluster.metrics.get(host.name), host.cluster.monitoring.get(host.name))
+    masked = {
+        PurePosixPath(path).stem for packaged in candidates if packaged for path in packaged.masks()
+    }
     # Other families have other names, which may be units of the site's own here.
-    for name in (one for one in host.found.site_units if one in masked):
-        what = f"The site has enabled {name}, or has written its unit."
+    for name in (unit for unit in host.found.site_units if unit in masked):
+        problem = f"The site has enabled {name}, or has written its unit."
         fix = f"Run `systemctl disable --now {name}` and delete /etc/systemd/system/{name}.service "
-        yield Finding(what, f"{fix}if it is there, or delete the group {GROUP}.")
+        yield Finding(problem, f"{fix}if it is there, or delete the group {GROUP}.")
 
 
 @host_rule("monitoring-without-room", where=SIZE)
 def _monitoring_without_room(host: InspectedHost) -> Findings:
     """Prometheus fails when it can write no more, and alerts are missing just then."""
     server = host.cluster.monitoring.get(host.name)
-    wanted = _SIZE.fullmatch(server.retention_size) if server else None
-    for directory in host.found.directories if server and wanted else ():
-        needed = int(wanted["number"]) * _UNITS[wanted["unit"]] if wanted else 0
+    size = _SIZE.fullmatch(server.retention_size) if server else None
+    for directory in host.found.directories if server and size else ():
+        needed = int(size["number"]) * _UNITS[size["unit"]] if size else 0
         # What is there already is part of what may be used.
         room = directory.size if directory.exists else directory.free
         if server and directory.path == server.data_dir and directory.size and room < needed:
-            what = f"Metrics may use {server.retention_size}, and {directory.mount}, which holds "
-            what += f"{directory.path}, has {room // _MIB} MiB"
-            what += " in all." if directory.exists else " free."
+            problem = (
+                f"Metrics may use {server.retention_size}, and {directory.mount}, which holds "
+            )
+            problem += f"{directory.path}, has {room // _MIB} MiB"
+            problem += " in all." if directory.exists else " free."
             fix = f"Set {SIZE} to {max(room // _MIB // 2, 1)}MB or less, or {DATA} to a directory "
-            yield Finding(what, f"{fix}on another disk.")
+            yield Finding(problem, f"{fix}on another disk.")

@@ -132,7 +132,7 @@ class Database(Certified):
 
     def files(self) -> dict[str, Entry]:
         """Return its files; `restart` marks what only a restart brings."""
-        own = {"owner": ACCOUNT, "group": ACCOUNT}
+        ownership = {"owner": ACCOUNT, "group": ACCOUNT}
         account = f'u {ACCOUNT} - "{self.title} administrator" {STATE} /bin/bash\n'
         return {
             "/etc/sysusers.d": files.directory(),
@@ -147,7 +147,7 @@ class Database(Certified):
             CONFIG: files.directory(),
             STATE: files.directory(ACCOUNT),
             _SETTINGS: files.text(_lines(self.config), restart=True),
-            _HBA: files.text(self._access(), mode="0640", restart=True, **own),
+            _HBA: files.text(self._access(), mode="0640", restart=True, **ownership),
             **self.certificate_files(),
             **self.unit(
                 UNIT,
@@ -170,9 +170,9 @@ class Database(Certified):
     @property
     def removal(self) -> dict[str, Any]:
         """The options of the module `service` that remove it; the package stays."""
-        own = [path for path, one in self.files().items() if one.get("state") != "directory"]
+        paths = [path for path, entry in self.files().items() if entry.get("state") != "directory"]
         data = [DATA] if self.settings["postgresql_remove_data"] else []
-        return {"state": "absent", "units": [UNIT], "removed": [*own, CONFIG, *data]}
+        return {"state": "absent", "units": [UNIT], "removed": [*paths, CONFIG, *data]}
 
     @property
     def connection(self) -> dict[str, Any]:
@@ -188,7 +188,7 @@ class Database(Certified):
         """
         texts = self.secrets.texts
         return [
-            *(_user(one, kind, texts.get(secret(one), "")) for one, kind in USERS.items()),
+            *(_user(user, kind, texts.get(secret(user), "")) for user, kind in USERS.items()),
             _step(
                 f"the database {self.database}",
                 f"SELECT EXISTS (SELECT FROM pg_database WHERE datname = '{self.database}')",  # noqa: S608 - names that a rule has checked
@@ -224,21 +224,27 @@ class Database(Certified):
 
     def needed(self, connectors: Sequence[Connector]) -> list[dict[str, str]]:
         """Return queries of which each line is what a connector of the inventory lacks here."""
-        own = [one for one in connectors if one.present and self.has(one)]
+        connected = [
+            connector for connector in connectors if connector.present and self.has(connector)
+        ]
         return [
             {"database": self.database, "query": query}
-            for one in own
-            for query in (_needed_of_source(one) if not one.is_sink else _needed_of_sink(one))
+            for connector in connected
+            for query in (
+                _needed_of_source(connector)
+                if not connector.is_sink
+                else _needed_of_sink(connector)
+            )
         ]
 
     def has(self, connector: Connector) -> bool:
         """Return whether a connector uses this database, by its address."""
-        given = connector.given
-        url = str(given.get("connection.url", ""))
-        there = f"//{self.address}:{self.settings[PORT]}/{self.database}"
-        source = (str(given.get("database.hostname", "")), str(given.get("database.dbname", "")))
-        own = source == (self.address.strip("[]"), self.database)
-        return url.partition("?")[0].endswith(there) or (own and is_source(connector))
+        config = connector.given
+        url = str(config.get("connection.url", ""))
+        location = f"//{self.address}:{self.settings[PORT]}/{self.database}"
+        source = (str(config.get("database.hostname", "")), str(config.get("database.dbname", "")))
+        matches = source == (self.address.strip("[]"), self.database)
+        return url.partition("?")[0].endswith(location) or (matches and is_source(connector))
 
 
 def is_source(connector: Connector) -> bool:
@@ -274,27 +280,27 @@ def verifier(password: str, salt: bytes) -> str:
     salted = hashlib.pbkdf2_hmac("sha256", password.encode(), salt, _ITERATIONS)
     client = hmac.new(salted, b"Client Key", hashlib.sha256).digest()
     keys = hashlib.sha256(client).digest(), hmac.new(salted, b"Server Key", hashlib.sha256).digest()
-    text, stored, server = (base64.b64encode(one).decode() for one in (salt, *keys))
+    text, stored, server = (base64.b64encode(value).decode() for value in (salt, *keys))
     return f"SCRAM-SHA-256${_ITERATIONS}:{text}${stored}:{server}"
 
 
-def _step(what: str, check: str, apply: str, database: str = ACCOUNT) -> dict[str, str]:
-    return {"what": what, "database": database, "check": check, "apply": apply}
+def _step(name: str, check: str, apply: str, database: str = ACCOUNT) -> dict[str, str]:
+    return {"what": name, "database": database, "check": check, "apply": apply}
 
 
 def _user(name: str, attribute: str, password: str) -> dict[str, str]:
-    kept = verifier(password, salt_of(name))
+    stored = verifier(password, salt_of(name))
     replicates = "" if attribute else "NOT "
     check = (
         f"SELECT EXISTS (SELECT FROM pg_authid WHERE rolname = '{name}' AND rolcanlogin AND "  # noqa: S608 - names that a rule has checked
-        f"{replicates}rolreplication AND NOT rolsuper AND rolpassword = '{kept}')"
+        f"{replicates}rolreplication AND NOT rolsuper AND rolpassword = '{stored}')"
     )
     create = (
         f"DO $$ BEGIN IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = '{name}') THEN "
         f"CREATE ROLE {name}; END IF; END $$"
     )
-    wanted = attribute or "NOREPLICATION"
-    alter = f"ALTER ROLE {name} LOGIN {wanted} NOSUPERUSER PASSWORD '{kept}'"
+    replication = attribute or "NOREPLICATION"
+    alter = f"ALTER ROLE {name} LOGIN {replication} NOSUPERUSER PASSWORD '{stored}'"
     return _step(f"the user {name}", check, f"{create}; {alter}")
 
 
@@ -324,28 +330,29 @@ def _schema(database: str, schema: str, user: str, privileges: str) -> list[dict
     ]
 
 
-def _needed_of_source(one: Connector) -> list[str]:
+def _needed_of_source(connector: Connector) -> list[str]:
     """Return what a source needs besides what its own validation asks for."""
-    publication = _literal(one.given.get("publication.name") or "dbz_publication")
+    publication = _literal(connector.given.get("publication.name") or "dbz_publication")
     missing = _literal(
-        f"{one.name}: there is no publication {publication.strip(chr(39))}; set publication.name "
-        f"to {PUBLICATION}, which the role postgresql creates, or create the missing one"
+        f"{connector.name}: there is no publication {publication.strip(chr(39))}; set "
+        f"publication.name to {PUBLICATION}, which the role postgresql creates, or create the "
+        "missing one"
     )
     absent = f"SELECT FROM pg_publication WHERE pubname = {publication}"
-    tables = [_literal(table) for table in texts(one.given.get("table.include.list"))]
+    tables = [_literal(table) for table in texts(connector.given.get("table.include.list"))]
     listed = ", ".join(f"({table})" for table in tables)
     uncaptured = _literal(
-        f"{one.name}: there is no table %s in the publication; correct table.include.list, or "
-        f"create the table in the schema {SOURCE}"
+        f"{connector.name}: there is no table %s in the publication; correct table.include.list, "
+        f"or create the table in the schema {SOURCE}"
     )
-    user = _literal(one.given.get("database.user"))
+    user = _literal(connector.given.get("database.user"))
     cannot = _literal(
-        f"{one.name}: {user.strip(chr(39))} may not replicate; set database.user to {DEBEZIUM}, or "
-        "give the user REPLICATION"
+        f"{connector.name}: {user.strip(chr(39))} may not replicate; set database.user to "
+        f"{DEBEZIUM}, or give the user REPLICATION"
     )
     physical = _literal(
-        f"{one.name}: wal_level of the server is %s, so its changes cannot be decoded; set "
-        f"{CONFIG_VARIABLE}[{WAL_LEVEL}]: {LOGICAL}, and run site.yml"
+        f"{connector.name}: wal_level of the server is %s, so its changes cannot be decoded; "
+        f"set {CONFIG_VARIABLE}[{WAL_LEVEL}]: {LOGICAL}, and run site.yml"
     )
     level = f"current_setting('{WAL_LEVEL}')"
     replicating = f"SELECT FROM pg_roles WHERE rolname = {user} AND (rolreplication OR rolsuper)"
@@ -363,17 +370,18 @@ def _needed_of_source(one: Connector) -> list[str]:
     return queries
 
 
-def _needed_of_sink(one: Connector) -> list[str]:
+def _needed_of_sink(connector: Connector) -> list[str]:
     """Return what a sink needs that makes no tables itself."""
-    given = one.given
-    if str(given.get("schema.evolution", "none")) != "none":
+    config = connector.given
+    if str(config.get("schema.evolution", "none")) != "none":
         return []
-    name = str(given.get("collection.name.format") or "${topic}")
+    name = str(config.get("collection.name.format") or "${topic}")
     tables = [
-        name.replace("${topic}", topic.replace(".", "_")) for topic in texts(given.get("topics"))
+        name.replace("${topic}", topic.replace(".", "_")) for topic in texts(config.get("topics"))
     ]
     text = _literal(
-        f"{one.name}: there is no table %s; create it, or correct topics or collection.name.format"
+        f"{connector.name}: there is no table %s; create it, or correct topics or "
+        "collection.name.format"
     )
     listed = ", ".join(f"({_literal(table)})" for table in tables)
     query = f"SELECT format({text}, name) FROM (VALUES {listed}) AS wanted (name) "  # noqa: S608 - names that a rule has checked

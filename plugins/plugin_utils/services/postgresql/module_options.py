@@ -7,14 +7,14 @@ from ...cluster.module_options import Operations, Options
 from .model import Database
 
 
-def _postgresql_setup(own: Database, _: Cluster) -> Options:
-    return {**own.connection, "steps": own.steps}
+def _postgresql_setup(database: Database, _: Cluster) -> Options:
+    return {**database.connection, "steps": database.steps}
 
 
-def _postgresql_checks(own: Database, cluster: Cluster) -> Options:
+def _postgresql_checks(database: Database, cluster: Cluster) -> Options:
     worker = next(iter(cluster.connect.values()), None)
-    needed = own.needed(worker.connectors) if worker else []
-    return {**own.connection, "health": own.health, "connectors": needed}
+    needed = database.needed(worker.connectors) if worker else []
+    return {**database.connection, "health": database.health, "connectors": needed}
 
 
 OPERATIONS: Operations = {

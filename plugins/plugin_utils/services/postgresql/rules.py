@@ -24,19 +24,19 @@ def _sources(cluster: Cluster) -> Iterator[tuple[str, Database, Connector]]:
     """Yield each database with the connectors that capture its tables."""
     workers: list[Worker] = [*cluster.connect.values()][:1]
     for name, database in cluster.databases.items():
-        known = not falls_back_to_default(cluster, name, CONFIG_VARIABLE, VARIABLE)
-        for worker in workers if known else ():
-            for one in worker.connectors:
-                if one.present and is_source(one) and database.has(one):
-                    yield name, database, one
+        is_valid = not falls_back_to_default(cluster, name, CONFIG_VARIABLE, VARIABLE)
+        for worker in workers if is_valid else ():
+            for connector in worker.connectors:
+                if connector.present and is_source(connector) and database.has(connector):
+                    yield name, database, connector
 
 
 @rule("postgresql-hosts", where=f"group {GROUP}")
 def _postgresql_hosts(cluster: Cluster) -> Findings:
     """Its passwords and its name are those of one server, and the others would get no connector."""
     if len(cluster.databases) > 1:
-        what = f"There are several hosts: {listing(cluster.databases)}."
-        yield Finding(what, f"Leave one host in the group {GROUP}.")
+        problem = f"There are several hosts: {listing(cluster.databases)}."
+        yield Finding(problem, f"Leave one host in the group {GROUP}.")
 
 
 @rule("postgresql-database-name", each=parts("postgresql"), where="postgresql_database")
@@ -63,19 +63,19 @@ def _postgresql_owned_key(database: Database) -> Findings:
 
 
 @rule("postgresql-wal-level", each=_sources, where=f"{CONFIG_VARIABLE}[{WAL_LEVEL}]")
-def _postgresql_wal_level(database: Database, one: Connector) -> Findings:
+def _postgresql_wal_level(database: Database, connector: Connector) -> Findings:
     """The write-ahead log would not contain what logical decoding needs, and the task would fail
     once it has started.
     """
     level = database.config[WAL_LEVEL]
     if level != LOGICAL:
-        what = f"{WAL_LEVEL} is {level}, and {one.name} captures tables."
-        yield Finding(what, f"Set {WAL_LEVEL}: {LOGICAL}, or delete it.")
+        problem = f"{WAL_LEVEL} is {level}, and {connector.name} captures tables."
+        yield Finding(problem, f"Set {WAL_LEVEL}: {LOGICAL}, or delete it.")
 
 
 @host_rule("postgresql-system", where=f"group {GROUP}")
 def _postgresql_system(host: InspectedHost) -> Findings:
     """The role installs Debian's package, and expects the programs where that package puts them."""
     if host.name in host.cluster.databases and host.host.family.package_manager != _PACKAGES:
-        what = f"{host.host.family.name} is not Debian."
-        yield Finding(what, f"Take {host.name} out of {GROUP}: the role is for the lab.")
+        problem = f"{host.host.family.name} is not Debian."
+        yield Finding(problem, f"Take {host.name} out of {GROUP}: the role is for the lab.")

@@ -37,12 +37,12 @@ def load(version: str) -> Table:
 @functools.cache
 def _with_names(version: str) -> re.Pattern[str]:
     """Return the pattern of all keys with a part for which any name may stand."""
-    found = []
-    for key, one in load(version).items():
+    patterns = []
+    for key, entry in load(version).items():
         if '"' in key:
             named = re.escape(_NAME.sub("\0", key)).replace("\0", r'(?:"[^"]+"|[^.]+)')
-            found.append(f"{named}(?:\\..+)?" if one.get("type") == "map" else named)
-    return re.compile("|".join(found))
+            patterns.append(f"{named}(?:\\..+)?" if entry.get("type") == "map" else named)
+    return re.compile("|".join(patterns))
 
 
 @functools.cache

@@ -80,11 +80,13 @@ OWNED: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class RegistryUser:
-    """A user of the registry; `role` is read, write or admin, `password` empty if none is known."""
+    """A user of the registry."""
 
     name: str
     role: str
+    """It is read, write or admin."""
     password: str = field(default="", repr=False)
+    """Empty if none is known."""
 
     @property
     def digest(self) -> str:
@@ -95,9 +97,10 @@ class RegistryUser:
 
 @dataclass(frozen=True)
 class Registry(KafkaService):
-    """One instance; `directory` is that of the inventory."""
+    """One instance."""
 
     directory: str = ""
+    """That of the inventory."""
     product = PRODUCT
     title = "Apicurio Registry"
     address_variable = "schema_registry_host"
@@ -136,19 +139,21 @@ class Registry(KafkaService):
         """The users of the registry: its own, and those of the inventory."""
         if not self.is_secured:
             return []
-        given = [
-            RegistryUser(str(one["name"]), str(one["role"]), str(one.get("password") or ""))
-            for one in self.settings["schema_registry_users"]
+        configured = [
+            RegistryUser(str(entry["name"]), str(entry["role"]), str(entry.get("password") or ""))
+            for entry in self.settings["schema_registry_users"]
         ]
-        own = [RegistryUser(ADMIN, "admin")]
+        internal = [RegistryUser(ADMIN, "admin")]
         if self.host.monitored:
-            own.append(RegistryUser(MONITORING, "read"))
-        names = {one.name for one in given}
-        own = [one for one in own if one.name not in names]
-        kept = self.secrets.passwords
+            internal.append(RegistryUser(MONITORING, "read"))
+        user_names = {user.name for user in configured}
+        internal = [user for user in internal if user.name not in user_names]
+        passwords = self.secrets.passwords
         return [
-            RegistryUser(one.name, one.role, one.password or kept.get(secret_name(one.name), ""))
-            for one in (*own, *given)
+            RegistryUser(
+                user.name, user.role, user.password or passwords.get(secret_name(user.name), "")
+            )
+            for user in (*internal, *configured)
         ]
 
     @property
@@ -158,8 +163,8 @@ class Registry(KafkaService):
 
     def login_of(self, user: str) -> str:
         """Return `user:password` of a user, empty if there is none."""
-        found = [one for one in self.users if one.name == user]
-        return f"{user}:{found[0].password}" if found else ""
+        accounts = [account for account in self.users if account.name == user]
+        return f"{user}:{accounts[0].password}" if accounts else ""
 
     def client_config(self, user: str, authority: str) -> dict[str, str]:
         """Return confluent-kafka's properties for a user, empty if the registry has no such user.
@@ -168,12 +173,12 @@ class Registry(KafkaService):
         """
         scheme = "https" if self.is_secured else "http"
         urls = [f"{scheme}://{address}{CONFLUENT}" for address in self.rest_addresses.values()]
-        found = {"url": ",".join(urls)}
+        config = {"url": ",".join(urls)}
         if not self.is_secured:
-            return found
-        login = [f"{user}:{one.password}" for one in self.users if one.name == user]
-        given = {"ssl.ca.location": authority, "basic.auth.user.info": "".join(login)}
-        return {**found, **given} if login else {}
+            return config
+        login = [f"{user}:{account.password}" for account in self.users if account.name == user]
+        credentials = {"ssl.ca.location": authority, "basic.auth.user.info": "".join(login)}
+        return {**config, **credentials} if login else {}
 
     @property
     def users_without_password(self) -> list[str]:
@@ -202,9 +207,9 @@ class Registry(KafkaService):
         }
 
     def _kafka_client(self) -> dict[str, Any]:
-        found = {f"{_KAFKA}{key}": value for key, value in self.kafka_client.items()}
+        properties = {f"{_KAFKA}{key}": value for key, value in self.kafka_client.items()}
         # Apicurio itself sets none, and so would accept the certificate of any host.
-        return {**found, HOST_CHECK: "https"}
+        return {**properties, HOST_CHECK: "https"}
 
     def _tls(self) -> dict[str, Any]:
         return {
@@ -217,8 +222,8 @@ class Registry(KafkaService):
             f"{_USERS}plain-text": False,
             f"{_USERS}algorithm": "digest-sha-512",
             f"{_USERS}realm-name": _REALM,
-            **{f"{_USERS}users.{one.name}": one.digest for one in self.users},
-            **{f"{_USERS}roles.{one.name}": ROLES.get(one.role, "") for one in self.users},
+            **{f"{_USERS}users.{user.name}": user.digest for user in self.users},
+            **{f"{_USERS}roles.{user.name}": ROLES.get(user.role, "") for user in self.users},
         }
 
     def _owned_config(self) -> dict[str, Any]:
@@ -250,15 +255,15 @@ class Registry(KafkaService):
         }
 
     def _certificate_files(self) -> dict[str, Entry]:
-        found = {_DIRECTORY: files.directory(), **self.certificate_files()}
+        entries = {_DIRECTORY: files.directory(), **self.certificate_files()}
         if self.kafka_login or self.is_secured:
-            found[AUTHORITY] = files.text(self.secrets.authority, restart=True)
-        return found
+            entries[AUTHORITY] = files.text(self.secrets.authority, restart=True)
+        return entries
 
 
 def without_password(users: Sequence[RegistryUser]) -> list[str]:
     """Return the names among the secrets of the passwords that users do not have yet."""
-    return [secret_name(one.name) for one in users if not one.password]
+    return [secret_name(user.name) for user in users if not user.password]
 
 
 def secret_name(user: str) -> str:

@@ -8,33 +8,33 @@ from . import model as schema_registry
 from .model import Registry
 
 
-def _registry(own: Registry, _: Cluster) -> Options:
-    authority = {"authority": schema_registry.AUTHORITY} if own.is_secured else {}
-    return {"instances": [*own.rest_addresses.values()], "login": own.login, **authority}
+def _registry(registry: Registry, _: Cluster) -> Options:
+    authority = {"authority": schema_registry.AUTHORITY} if registry.is_secured else {}
+    return {"instances": [*registry.rest_addresses.values()], "login": registry.login, **authority}
 
 
-def _schema_registry_health(own: Registry, cluster: Cluster) -> Options:
+def _schema_registry_health(registry: Registry, cluster: Cluster) -> Options:
     return {
-        **_registry(own, cluster),
-        "own": own.rest_addresses[own.name],
-        "management_port": own.settings["schema_registry_management_port"],
+        **_registry(registry, cluster),
+        "own": registry.rest_addresses[registry.name],
+        "management_port": registry.settings["schema_registry_management_port"],
     }
 
 
-def _schema_registry_subjects(own: Registry, cluster: Cluster) -> Options:
+def _schema_registry_subjects(registry: Registry, cluster: Cluster) -> Options:
     return {
-        **_registry(own, cluster),
-        "compatibility": own.settings["schema_registry_compatibility"],
+        **_registry(registry, cluster),
+        "compatibility": registry.settings["schema_registry_compatibility"],
         "subjects": [
             {
-                "name": one.name,
-                "state": "present" if one.present else "absent",
-                "type": one.type,
-                "schema": one.text or "",
-                "compatibility": one.compatibility,
-                "references": list(one.references),
+                "name": subject.name,
+                "state": "present" if subject.present else "absent",
+                "type": subject.type,
+                "schema": subject.text or "",
+                "compatibility": subject.compatibility,
+                "references": list(subject.references),
             }
-            for one in own.subjects
+            for subject in registry.subjects
         ],
     }
 

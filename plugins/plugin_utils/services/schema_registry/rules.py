@@ -26,21 +26,21 @@ _with_subjects = parts("schema_registry", VARIABLE, first=True)
 def _every(cluster: Cluster) -> Iterator[tuple[str, Subject]]:
     """Yield the subjects that are to be there."""
     for name, registry in _with_subjects(cluster):
-        for one in registry.subjects:
-            if one.present:
-                yield name, one
+        for subject in registry.subjects:
+            if subject.present:
+                yield name, subject
 
 
-def _at(one: Subject, key: str) -> str:
-    return f"{VARIABLE}[{one.label}].{key}"
+def _at(subject: Subject, key: str) -> str:
+    return f"{VARIABLE}[{subject.label}].{key}"
 
 
 @rule("schema-registry-without-kafka", where=f"group {GROUP}")
 def _schema_registry_without_kafka(cluster: Cluster) -> Findings:
     """Its instances keep schemas in topics of the inventory's brokers."""
     if cluster.schema_registry and not cluster.brokers:
-        what = f"There is a schema registry ({listing(cluster.schema_registry)}) and no brokers."
-        yield Finding(what, f"Add the group kafka_brokers, or delete the group {GROUP}.")
+        problem = f"There is a schema registry ({listing(cluster.schema_registry)}) and no brokers."
+        yield Finding(problem, f"Add the group kafka_brokers, or delete the group {GROUP}.")
 
 
 @rule("schema-registry-name-taken", where="kafka_users")
@@ -65,92 +65,109 @@ def _schema_registry_user(registry: Registry) -> Findings:
     """The name of a user becomes a part of a property's key in the instances, and the user logs in
     as `name:password`.
     """
-    given = registry.settings[_USERS]
-    for name, places in shared_values({n: str(one["name"]) for n, one in enumerate(given)}):
+    entries = registry.settings[_USERS]
+    for name, places in shared_values({n: str(entry["name"]) for n, entry in enumerate(entries)}):
         yield Finding(f"{name} is named {len(places)} times.", f"Keep one entry for {name}.")
-    for one in given:
-        name = str(one["name"])
+    for entry in entries:
+        name = str(entry["name"])
         if not _NAME.fullmatch(name):
             fix = "Choose letters, digits, _ and -, at most 63; a letter or a digit comes first."
             yield Finding(f"{name!r} is no name for a user of the schema registry.", fix)
-        elif name == ADMIN and one["role"] != "admin":
-            what = f"{ADMIN} has the role {one['role']}; schemas.yml logs in as this user."
-            yield Finding(what, "Set role: admin, or choose another name.")
-        yield from wrong_password(one)
+        elif name == ADMIN and entry["role"] != "admin":
+            problem = f"{ADMIN} has the role {entry['role']}; schemas.yml logs in as this user."
+            yield Finding(problem, "Set role: admin, or choose another name.")
+        yield from wrong_password(entry)
 
 
 @rule("schema-subject", each=_with_subjects)
 def _schema_subject(registry: Registry) -> Findings:
     """Serializers look up a schema by the subject name that their strategy derives."""
-    for one in registry.subjects:
-        plain, strategy = bool(one.given.get("subject")), one.given.get("strategy")
-        topic = bool(one.given.get("topic"))
+    for subject in registry.subjects:
+        plain, strategy = bool(subject.given.get("subject")), subject.given.get("strategy")
+        topic = bool(subject.given.get("topic"))
         if plain and (topic or strategy):
-            what = f"{one.label} has a subject, and also a topic or a strategy."
-            yield Finding(what, "Keep subject, or topic and strategy.", _at(one, "subject"))
-        elif not plain and not topic and one.strategy != RECORD:
-            what = f"{one.label} has neither subject nor topic."
-            yield Finding(what, "Set one of them.", _at(one, "subject"))
-        elif not plain and one.strategy != TOPIC and one.text is not None and not one.record:
-            key = {AVRO: "name", JSON: "title"}.get(one.type, "message")
-            what = f"{one.strategy} needs the name of the record, and the schema has no {key}."
-            yield Finding(what, f"Add {key} to the schema, or set subject.", _at(one, "strategy"))
-        elif not one.name and not one.present:  # schema-missing refuses one that is to be there
-            what = (
-                f"{one.label} is to be removed, and {one.strategy} needs the name of the record, "
+            problem = f"{subject.label} has a subject, and also a topic or a strategy."
+            yield Finding(problem, "Keep subject, or topic and strategy.", _at(subject, "subject"))
+        elif not plain and not topic and subject.strategy != RECORD:
+            problem = f"{subject.label} has neither subject nor topic."
+            yield Finding(problem, "Set one of them.", _at(subject, "subject"))
+        elif (
+            not plain
+            and subject.strategy != TOPIC
+            and subject.text is not None
+            and not subject.record
+        ):
+            key = {AVRO: "name", JSON: "title"}.get(subject.type, "message")
+            problem = (
+                f"{subject.strategy} needs the name of the record, and the schema has no {key}."
             )
-            what += f"of which there is no schema{f' ({one.error})' if one.error else ''}."
+            yield Finding(
+                problem, f"Add {key} to the schema, or set subject.", _at(subject, "strategy")
+            )
+        elif not subject.name and not subject.present:
+            # schema-missing refuses one that is to be there
+            problem = (
+                f"{subject.label} is to be removed, and {subject.strategy} needs the name of the "
+                "record, "
+            )
+            problem += (
+                f"of which there is no schema{f' ({subject.error})' if subject.error else ''}."
+            )
             fix = "Set subject, without strategy and topic."
-            yield Finding(what, fix, _at(one, "strategy"))
+            yield Finding(problem, fix, _at(subject, "strategy"))
 
 
 @rule("schema-duplicate", each=_with_subjects, where=VARIABLE)
 def _schema_duplicate(registry: Registry) -> Findings:
     """Which of the two schemas the subject has would be a matter of their order."""
-    names = {number: one.name for number, one in enumerate(registry.subjects) if one.name}
+    names = {
+        number: subject.name for number, subject in enumerate(registry.subjects) if subject.name
+    }
     for name, places in shared_values(names):
-        what = f"{name} is the subject of {len(places)} entries."
-        yield Finding(what, "Keep one of them.")
+        problem = f"{name} is the subject of {len(places)} entries."
+        yield Finding(problem, "Keep one of them.")
 
 
 @rule("schema-missing", each=_every)
-def _schema_missing(one: Subject) -> Findings:
+def _schema_missing(subject: Subject) -> Findings:
     """There would be nothing to register."""
-    given = [key for key in ("schema", "file") if one.given.get(key) is not None]
-    if len(given) == 2:
-        yield Finding(f"{one.label} has both schema and file.", "Delete one.", _at(one, "schema"))
-    elif not given:
+    sources = [key for key in ("schema", "file") if subject.given.get(key) is not None]
+    if len(sources) == 2:
+        yield Finding(
+            f"{subject.label} has both schema and file.", "Delete one.", _at(subject, "schema")
+        )
+    elif not sources:
         fix = "Set file to its path, or write it below schema."
-        yield Finding(f"{one.label} has no schema.", fix, _at(one, "file"))
-    elif one.error:
+        yield Finding(f"{subject.label} has no schema.", fix, _at(subject, "file"))
+    elif subject.error:
         fix = "Correct the path; it is relative to the inventory's directory."
-        yield Finding(f"The schema cannot be read: {one.error}.", fix, _at(one, "file"))
+        yield Finding(f"The schema cannot be read: {subject.error}.", fix, _at(subject, "file"))
 
 
 @rule("schema-syntax", each=_every)
-def _schema_syntax(one: Subject) -> Findings:
+def _schema_syntax(subject: Subject) -> Findings:
     """The registry would refuse it."""
-    if one.text is None or one.type not in (AVRO, JSON):
+    if subject.text is None or subject.type not in (AVRO, JSON):
         return
-    where = _at(one, "file" if one.given.get("file") else "schema")
+    where = _at(subject, "file" if subject.given.get("file") else "schema")
     try:
-        json.loads(one.text)
+        json.loads(subject.text)
     except ValueError as error:
-        what = f"The schema of {one.label} is not valid JSON: {error}."
-        other = f", or set type: {schemas.PROTOBUF}" if "syntax" in one.text else ""
-        yield Finding(what, f"Correct it{other}.", where)
+        problem = f"The schema of {subject.label} is not valid JSON: {error}."
+        alternative = f", or set type: {schemas.PROTOBUF}" if "syntax" in subject.text else ""
+        yield Finding(problem, f"Correct it{alternative}.", where)
 
 
 @rule("schema-dialect", each=_every)
-def _schema_dialect(one: Subject) -> Findings:
+def _schema_dialect(subject: Subject) -> Findings:
     """The registry recognizes a JSON Schema by one of these, and refuses any other."""
-    if one.text is None or one.type != JSON:
+    if subject.text is None or subject.type != JSON:
         return
     try:
-        found = mapping(json.loads(one.text))
+        schema = mapping(json.loads(subject.text))
     except ValueError:
         return
-    if _DIALECTS not in str(found.get("$schema")) and "properties" not in found:
-        what = f"The schema of {one.label} has neither $schema nor properties."
+    if _DIALECTS not in str(schema.get("$schema")) and "properties" not in schema:
+        problem = f"The schema of {subject.label} has neither $schema nor properties."
         fix = "Add $schema: http://json-schema.org/draft-07/schema# for example."
-        yield Finding(what, fix, _at(one, "file" if one.given.get("file") else "schema"))
+        yield Finding(problem, fix, _at(subject, "file" if subject.given.get("file") else "schema"))

@@ -22,15 +22,12 @@ _MESSAGE = re.compile(r"^\s*message\s+(\w+)", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Subject:
-    """A subject as the inventory describes it: its name, and the schema that it is to have.
-
-    `given` is the entry. `text` is the schema, None where `error` says why it cannot be read;
-    `compatibility` is empty where the global level counts, `references` are name, subject and
-    version, which is None for the latest.
-    """
+    """A subject as the inventory describes it: its name, and the schema that it is to have."""
 
     given: Mapping[str, Any]
+    """The entry."""
     text: str | None
+    """The schema, None where `error` says why it cannot be read."""
     error: str = ""
 
     @property
@@ -55,14 +52,17 @@ class Subject:
 
     @property
     def references(self) -> Sequence[Mapping[str, Any]]:
-        """The schemas of other subjects that it uses."""
+        """The schemas of other subjects that it uses.
+
+        Each is name, subject and version, which is None for the latest.
+        """
         return [
             {
-                "name": str(one["name"]),
-                "subject": str(one["subject"]),
-                "version": one.get("version"),
+                "name": str(reference["name"]),
+                "subject": str(reference["subject"]),
+                "version": reference.get("version"),
             }
-            for one in self.given.get("references") or ()
+            for reference in self.given.get("references") or ()
         ]
 
     @property
@@ -71,15 +71,15 @@ class Subject:
         text = self.text or ""
         if self.type == PROTOBUF:
             package, message = _PACKAGE.search(text), _MESSAGE.search(text)
-            parts = [one[1] for one in (package, message) if one]
-            return ".".join(parts) if message else ""
+            names = [match[1] for match in (package, message) if match]
+            return ".".join(names) if message else ""
         try:
-            found = mapping(json.loads(text))
+            schema = mapping(json.loads(text))
         except ValueError:
             return ""
         if self.type == JSON:
-            return str(found.get("title") or "")
-        name, space = str(found.get("name") or ""), str(found.get("namespace") or "")
+            return str(schema.get("title") or "")
+        name, space = str(schema.get("name") or ""), str(schema.get("namespace") or "")
         return f"{space}.{name}" if space and name and "." not in name else name
 
     @property
@@ -102,14 +102,16 @@ class Subject:
 
 def of_settings(settings: Mapping[str, Any], directory: str) -> list[Subject]:
     """Return the subjects that an instance's variables name, in their order."""
-    return [Subject(mapping(one), *_read(mapping(one), directory)) for one in settings[VARIABLE]]
+    return [
+        Subject(mapping(entry), *_read(mapping(entry), directory)) for entry in settings[VARIABLE]
+    ]
 
 
 def _read(entry: Mapping[str, Any], directory: str) -> tuple[str | None, str]:
     """Return the schema of an entry, or why it cannot be read."""
-    given = entry.get("schema")
-    if given is not None:
-        return (given if isinstance(given, str) else json.dumps(given)), ""
+    schema = entry.get("schema")
+    if schema is not None:
+        return (schema if isinstance(schema, str) else json.dumps(schema)), ""
     if not entry.get("file"):
         return None, ""
     path = Path(directory) / Path(str(entry["file"])).expanduser()

@@ -153,14 +153,14 @@ class Daemons:
         }
 
     def _daemon(self, role: str) -> dict[str, Entry]:
-        service, settings, what = self.service, self.service.settings, role
+        service, settings, process = self.service, self.service.settings, role
         words: list[Any] = [
             *(service.host.java.binary, "$SPARK_DAEMON_OPTIONS"),
             *("-cp", f"{CONFIG}:{self._class_path}"),
             f"org.apache.spark.deploy.{_CLASSES[role]}",
         ]
         if role == "history":
-            what = "history server"
+            process = "history server"
         else:
             port, ui = settings[f"spark_{role}_port"], settings[f"spark_{role}_ui_port"]
             words += ["--host", service.address, "--port", port, "--webui-port", ui]
@@ -173,7 +173,7 @@ class Daemons:
         may_be_standby = role == "master" and self.standalone.recovery == "zookeeper"
         return service.unit(
             f"spark-{role}",
-            self._description(what),
+            self._description(process),
             " ".join(map(str, words)),
             allows_setgid=role == "worker",
             **({"restart": "always"} if may_be_standby else {}),
@@ -183,5 +183,5 @@ class Daemons:
     def _class_path(self) -> str:
         return f"{self.service.distribution.home}/jars/*"
 
-    def _description(self, what: str) -> str:
-        return f"{self.service.title} {self.service.version} {what}"
+    def _description(self, process: str) -> str:
+        return f"{self.service.title} {self.service.version} {process}"

@@ -38,33 +38,36 @@ SERVICE, ONCE = "service", "once"
 
 @dataclass(frozen=True)
 class Job:
-    """A PySpark job whose driver is a service; `source` and `data` are local paths.
-
-    `source` is a package or a single file. `cores` are all that it may have, `memory` is that of an
-    executor; Spark's properties decide without them. `user` is the one of Kafka that it logs in as,
-    `grants` what the user may do, if that is not said elsewhere. `requirements` is a file of pip's
-    on the control node, with the Python packages that it needs and their hashes. It is late after
-    `late_after` seconds without a commit in its `checkpoint`, or without the end of a run; 0 is
-    never. `listed` says whether it is in the inventory's `spark_jobs`, so that it is removed with
-    its entry.
-    """
+    """A PySpark job whose driver is a service."""
 
     name: str
     module: str
     source: str
+    """The local path of a package or a single file."""
     arguments: Sequence[str] = ()
     data: Sequence[str] = ()
+    """Local paths."""
     cores: int | None = None
+    """All that it may have; Spark's properties decide without them."""
     memory: str = ""
+    """That of an executor; Spark's properties decide without it."""
     schedule: str = SERVICE
     user: str = ""
+    """The one of Kafka that it logs in as."""
     grants: Sequence[Grant] = ()
+    """What the user may do, if that is not said elsewhere."""
     topics: Sequence[str] = ()
     checkpoint: str = ""
     requirements: str = ""
+    """A file of pip's on the control node: the Python packages that it needs and their hashes."""
     late_after: int = 0
+    """Seconds without a commit in its `checkpoint`, or without the end of a run, until it is late.
+
+    With 0 it never is.
+    """
     present: bool = True
     listed: bool = False
+    """Whether it is in the inventory's `spark_jobs`, so that it is removed with its entry."""
 
     @property
     def unit(self) -> str:
@@ -89,8 +92,8 @@ class Job:
     @property
     def ready(self) -> str:
         """What is there once it works: a file of `millrace_job`, else what systemd makes for it."""
-        own = [path for path in self.files.values() if path != HELPER]
-        texts = (path.read_text(encoding="utf-8") for path in own)
+        paths = [path for path in self.files.values() if path != HELPER]
+        texts = (path.read_text(encoding="utf-8") for path in paths)
         made = any(_IMPORT.search(text) and _REPORT.search(text) for text in texts)
         return f"/run/{self.unit}/ready" if made else f"/run/{self.unit}"
 
@@ -153,50 +156,55 @@ class Job:
 
         `packages` is the directory with its Python packages, empty without any.
         """
-        wanted = {
+        properties = {
             "spark.cores.max": self.cores,
             "spark.executor.memory": self.memory,
             "spark.executorEnv.PYTHONPATH": packages,
         }
-        given = [
-            word for x, value in wanted.items() if value for word in ("--conf", f"{x}={value}")
+        options = [
+            word
+            for key, value in properties.items()
+            if value
+            for word in ("--conf", f"{key}={value}")
         ]
-        return shlex.join(["--name", self.name, *given, "pyspark-shell"]) if self.listed else ""
+        return shlex.join(["--name", self.name, *options, "pyspark-shell"]) if self.listed else ""
 
     @cached_property
     def files(self) -> dict[str, Path]:
         """Path below `directory` -> local path: its package or only file, and what drivers use."""
         source = Path(self.source)
-        every = [path for kind in _COPIED for path in source.rglob(kind)]
-        found = sorted(every) if source.is_dir() else [source]
+        copied = [path for kind in _COPIED for path in source.rglob(kind)]
+        paths = sorted(copied) if source.is_dir() else [source]
         below = source.parent
-        reads_avro = any(_IMPORT_AVRO.search(x.read_text("utf-8")) for x in found if x.is_file())
+        reads_avro = any(
+            _IMPORT_AVRO.search(path.read_text("utf-8")) for path in paths if path.is_file()
+        )
         helpers = [
             HELPER,
             *([AVRO] if reads_avro else []),
-            *([PIPELINES] if any(x.name == PIPELINE for x in found) else []),
+            *([PIPELINES] if any(path.name == PIPELINE for path in paths) else []),
         ]
         return {
             **{path.name: path for path in helpers},
-            **{str(path.relative_to(below)): path for path in found},
+            **{str(path.relative_to(below)): path for path in paths},
         }
 
     @property
     def entries(self) -> list[Path]:
         """The files of which one has to be there: the module, or a package that can be run."""
-        source, (first, *rest) = Path(self.source), self.module.split(".")
+        source, (first, *remaining) = Path(self.source), self.module.split(".")
         if source.suffix == ".py":
-            return [source] if not rest and source.stem == first else []
-        if not all(part and "/" not in part for part in rest):
+            return [source] if not remaining and source.stem == first else []
+        if not all(name and "/" not in name for name in remaining):
             return []
-        path = source.joinpath(*rest)
-        own = [path.with_suffix(".py")] if rest else []
-        return [*own, path / "__main__.py"] if source.name == first else []
+        path = source.joinpath(*remaining)
+        modules = [path.with_suffix(".py")] if remaining else []
+        return [*modules, path / "__main__.py"] if source.name == first else []
 
 
 def of_settings(settings: Mapping[str, Any]) -> list[Job]:
     """Return the jobs that a host's variables name, in their order."""
-    return [_job(one) for one in settings[VARIABLE]]
+    return [_job(entry) for entry in settings[VARIABLE]]
 
 
 def of_driver(resolution: Resolution) -> list[Job]:
@@ -205,24 +213,24 @@ def of_driver(resolution: Resolution) -> list[Job]:
     return [job for driver in drivers for job in of_settings(driver.settings)]
 
 
-def _job(given: Mapping[str, Any]) -> Job:
-    source = str(given.get("source") or "")
+def _job(entry: Mapping[str, Any]) -> Job:
+    source = str(entry.get("source") or "")
     return Job(
-        name=str(given["name"]),
-        module=str(given.get("module") or Path(source).stem),
+        name=str(entry["name"]),
+        module=str(entry.get("module") or Path(source).stem),
         source=source,
-        arguments=[str(word) for word in given.get("arguments") or ()],
-        data=[str(path) for path in given.get("data") or ()],
-        cores=given.get("cores"),
-        memory=str(given.get("memory") or ""),
-        schedule=" ".join(str(given.get("schedule") or SERVICE).split()),
-        user=str(given.get("kafka_user") or ""),
-        grants=[security.grant(one) for one in given.get("grants") or ()],
-        topics=[str(topic) for topic in given.get("topics") or ()],
-        checkpoint=str(given.get("checkpoint") or "").removeprefix("file://"),
-        requirements=str(given.get("requirements") or ""),
-        late_after=given.get("late_after") or 0,
-        present=given.get("state") != "absent",
+        arguments=[str(word) for word in entry.get("arguments") or ()],
+        data=[str(path) for path in entry.get("data") or ()],
+        cores=entry.get("cores"),
+        memory=str(entry.get("memory") or ""),
+        schedule=" ".join(str(entry.get("schedule") or SERVICE).split()),
+        user=str(entry.get("kafka_user") or ""),
+        grants=[security.grant(grant) for grant in entry.get("grants") or ()],
+        topics=[str(topic) for topic in entry.get("topics") or ()],
+        checkpoint=str(entry.get("checkpoint") or "").removeprefix("file://"),
+        requirements=str(entry.get("requirements") or ""),
+        late_after=entry.get("late_after") or 0,
+        present=entry.get("state") != "absent",
         listed=True,
     )
 
@@ -241,13 +249,13 @@ def users(jobs: Sequence[Job]) -> list[User]:
 
     A job whose user has its grants in `kafka_users` brings none, and that entry wins over these.
     """
-    kept = {job.user for job in jobs if job.present}
-    found = {
+    present = {job.user for job in jobs if job.present}
+    by_name = {
         job.user: User(job.user, job.grants if job.present else (), present=job.present)
         for job in jobs
-        if job.user and (job.grants if job.present else job.user not in kept)
+        if job.user and (job.grants if job.present else job.user not in present)
     }
-    return list(found.values())
+    return list(by_name.values())
 
 
 def login_file(user: str) -> str:

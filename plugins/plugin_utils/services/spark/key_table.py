@@ -62,7 +62,10 @@ _SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1, "m": 60, "min": 60, "h": 3600, "d": 
 def load(version: str) -> Table:
     """Return the table of a version, empty if there is none."""
     table = key_table.read(TABLES, version)
-    return {**table, **{key: {**table[key], **more} for key, more in _MORE.items() if key in table}}
+    return {
+        **table,
+        **{key: {**table[key], **addition} for key, addition in _MORE.items() if key in table},
+    }
 
 
 @functools.cache
@@ -72,9 +75,9 @@ def is_known(key: str, version: str) -> bool:
     if key in table or key.startswith(PREFIXES) or not key.startswith(_ALL):
         return True
     parent = key.rpartition(".")[0]
-    beside = any(one.rpartition(".")[0] == parent for one in table)
-    own = parent not in _APPLICATIONS and beside
-    return not own and not nearest(key, list(table), _NEARLY)
+    beside = any(name.rpartition(".")[0] == parent for name in table)
+    of_spark = parent not in _APPLICATIONS and beside
+    return not of_spark and not nearest(key, list(table), _NEARLY)
 
 
 def size_mb(value: object) -> int | None:

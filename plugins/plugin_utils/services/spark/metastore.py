@@ -42,7 +42,7 @@ def client_config(address: str, password: str) -> dict[str, Any]:
 
 def server_files(password: str, user: str) -> dict[str, Entry]:
     """Return Derby's configuration, with its one user if there is a password."""
-    own = {
+    authentication = {
         "derby.connection.requireAuthentication": True,
         "derby.authentication.provider": "BUILTIN",
         f"derby.user.{_USER}": password,
@@ -51,7 +51,7 @@ def server_files(password: str, user: str) -> dict[str, Entry]:
     }
     config = {
         "derby.stream.error.field": "java.lang.System.err",
-        **(own if password else {}),
+        **(authentication if password else {}),
     }
     return {
         DIRECTORY: files.directory(user, "0750"),

@@ -12,7 +12,9 @@ def _spark_health(spark: SparkHost, _: Cluster) -> Options:
     return {
         "masters": spark.standalone.at_masters("spark_master_ui_port"),
         # As they register.
-        "workers": [x.address(spark.address_variable) for x in spark.standalone.workers.values()],
+        "workers": [
+            worker.address(spark.address_variable) for worker in spark.standalone.workers.values()
+        ],
         "token": spark.security.ui_token,
         "metastores": spark.standalone.metastore_addresses,
     }

@@ -79,7 +79,7 @@ class Security:
         service, texts = self.service, self.secrets.texts
         keys = {SPARK_SECRET: SECRET, SPARK_UI_KEY: UI_KEY}
         of_cluster = [
-            x for x, key in keys.items() if service.is_secured and not service.config[key]
+            name for name, key in keys.items() if service.is_secured and not service.config[key]
         ]
         return of_cluster + [name for name in self.of_sessions if not texts.get(name)]
 

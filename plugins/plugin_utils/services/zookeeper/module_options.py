@@ -8,8 +8,12 @@ from .model import Member
 
 
 def _zookeeper_health(member: Member, _: Cluster) -> Options:
-    own = member.identity
-    files = {"certificate": own.certificate.path, "authority": own.authority} if own else {}
+    identity = member.identity
+    files = (
+        {"certificate": identity.certificate.path, "authority": identity.authority}
+        if identity
+        else {}
+    )
     return {"members": member.client_addresses, **files}
 
 

@@ -69,67 +69,71 @@ _HEXADECIMAL = re.compile(r"0x[0-9a-fA-F]+")  # as Java reads a property of its 
 
 
 @rule("zookeeper-key", each=properties("zookeeper"))
-def _zookeeper_key(_: Member, one: Property) -> Findings:
+def _zookeeper_key(_: Member, entry: Property) -> Findings:
     """ZooKeeper accepts every key and silently ignores those that it does not know."""
-    near = nearest(one.key.lower(), list(_KNOWN), _SIMILAR)
-    if near and one.key not in _KNOWN.values():
-        what = f"ZooKeeper has no key {one.key}."
-        yield Finding(what, f"Did you mean {_KNOWN[near]}?", one.where)
+    near = nearest(entry.key.lower(), list(_KNOWN), _SIMILAR)
+    if near and entry.key not in _KNOWN.values():
+        problem = f"ZooKeeper has no key {entry.key}."
+        yield Finding(problem, f"Did you mean {_KNOWN[near]}?", entry.where)
 
 
 @rule("zookeeper-members", each=properties("zookeeper"))
-def _zookeeper_members(_: Member, one: Property) -> Findings:
+def _zookeeper_members(_: Member, entry: Property) -> Findings:
     """ZooKeeper does not start with members in zoo.cfg: they are in its dynamic file, from the
     group zookeeper and its variables (QuorumPeerConfig).
     """
-    if one.key.startswith(("server.", "group.", "weight.")):
+    if entry.key.startswith(("server.", "group.", "weight.")):
         fix = "Delete it; set zookeeper_id and zookeeper_host of each member."
-        yield Finding(f"{one.key} is in zoo.cfg.", fix, one.where)
+        yield Finding(f"{entry.key} is in zoo.cfg.", fix, entry.where)
 
 
 @rule("zookeeper-sessions", each=properties("zookeeper", key="minSessionTimeout"))
-def _zookeeper_sessions(member: Member, one: Property) -> Findings:
+def _zookeeper_sessions(member: Member, entry: Property) -> Findings:
     """ZooKeeper does not start with it."""
-    least, most = integer(one.value), integer(member.config.get("maxSessionTimeout"))
+    least, most = integer(entry.value), integer(member.config.get("maxSessionTimeout"))
     if least is not None and most is not None and least > most >= 0:
-        what = f"minSessionTimeout {least} > maxSessionTimeout {most}."
+        problem = f"minSessionTimeout {least} > maxSessionTimeout {most}."
         fix = f"Set minSessionTimeout: {most} or less, or maxSessionTimeout: {least} or more."
-        yield Finding(what, fix, one.where)
+        yield Finding(problem, fix, entry.where)
 
 
 @rule("zookeeper-classes", each=properties("zookeeper"))
-def _zookeeper_classes(member: Member, one: Property) -> Findings:
+def _zookeeper_classes(member: Member, entry: Property) -> Findings:
     """ZooKeeper does not start: TLS needs Netty, and not every class is in its distribution."""
     options = " ".join(member.settings["zookeeper_java_options"])  # a system property works too
     factory = f"{member.config.get(_FACTORY, '')} {options}"
-    if one.key == "secureClientPort" and _NETTY not in factory:
+    if entry.key == "secureClientPort" and _NETTY not in factory:
         fix = f"Set {_FACTORY}: org.apache.zookeeper.server.{_NETTY}."
-        yield Finding(f"{one.key} is set, and {_FACTORY} is not {_NETTY}.", fix, one.where)
-    if one.key == "metricsProvider.className" and _PROMETHEUS in str(one.value):
+        yield Finding(f"{entry.key} is set, and {_FACTORY} is not {_NETTY}.", fix, entry.where)
+    if entry.key == "metricsProvider.className" and _PROMETHEUS in str(entry.value):
         fix = "Delete it; JMX and the command mntr give the same numbers."
-        yield Finding(f"The distribution has no {one.value}.", fix, one.where)
+        yield Finding(f"The distribution has no {entry.value}.", fix, entry.where)
 
 
 @rule("zookeeper-value", each=properties("zookeeper"))
-def _zookeeper_value(_: Member, one: Property) -> Findings:
+def _zookeeper_value(_: Member, entry: Property) -> Findings:
     """ZooKeeper would refuse to start, or take its default silently."""
-    if one.key not in _NUMBERS or (one.key == _SIZE and _HEXADECIMAL.fullmatch(str(one.value))):
+    if entry.key not in _NUMBERS or (
+        entry.key == _SIZE and _HEXADECIMAL.fullmatch(str(entry.value))
+    ):
         return
-    number, least = integer(one.value), _NUMBERS[one.key]
+    number, least = integer(entry.value), _NUMBERS[entry.key]
     if number is None or (least is not None and number < least):
-        what = f"{one.value!r} ({yaml_type(one.value)}) is not a valid value of {one.key}."
-        fix = f"Set {one.key} to a whole number" + (f" of {least} or more." if least else ".")
-        yield Finding(what, fix, one.where)
+        problem = f"{entry.value!r} ({yaml_type(entry.value)}) is not a valid value of {entry.key}."
+        fix = f"Set {entry.key} to a whole number" + (f" of {least} or more." if least else ".")
+        yield Finding(problem, fix, entry.where)
 
 
 @rule("ensemble-security-differs", where="zookeeper_security")
 def _ensemble_security_differs(cluster: Cluster) -> Findings:
     """Members with certificates and those without do not talk to each other."""
-    found = holders({name: member.is_secured for name, member in cluster.zookeeper.items()})
-    if len(found) > 1:
-        what = f"{listing(found[True])} would be closed, and {listing(found[False])} open."
+    by_security = holders({name: member.is_secured for name, member in cluster.zookeeper.items()})
+    if len(by_security) > 1:
+        problem = (
+            f"{listing(by_security[True])} would be closed, and {listing(by_security[False])} open."
+        )
         fix = "Set zookeeper_security once, for the whole group zookeeper."
-        yield Finding(what, fix, hosts=tuple(cluster.zookeeper))
+        yield Finding(problem, fix, hosts=tuple(cluster.zookeeper))
 
 
 @host_rule("ensemble-closed", where="zookeeper_security")
@@ -138,18 +142,18 @@ def _ensemble_closed(host: InspectedHost) -> Findings:
     talk to each other, and clients with the old configuration would reach none that is restarted.
     """
     member, broker = host.zookeeper, host.kafka
-    found, wanted, deployed = host.found.ensemble_secured, False, False
+    current, expected, deployed = host.found.ensemble_secured, False, False
     if member is not None:
-        wanted = is_true(member.config.get("sslQuorum"))
-        deployed = any(one.elected for _, one in host.data())
+        expected = is_true(member.config.get("sslQuorum"))
+        deployed = any(directory.elected for _, directory in host.data())
     elif broker is not None and broker.mode == "zookeeper":  # alone in a run with --limit
-        found = host.found.ensemble_client_secured
-        wanted = is_true(broker.config.get("zookeeper.ssl.client.enable"))
-        deployed = any(one.meta for _, one in host.data())
-    if found is not None and deployed and found != wanted:
-        what = f"The ensemble runs {_state(found)}, and would be {_state(wanted)}."
-        before = "standard" if found else "open"
-        yield Finding(what, f"Set zookeeper_security: {before}, what it was deployed with.")
+        current = host.found.ensemble_client_secured
+        expected = is_true(broker.config.get("zookeeper.ssl.client.enable"))
+        deployed = any(directory.meta for _, directory in host.data())
+    if current is not None and deployed and current != expected:
+        problem = f"The ensemble runs {_state(current)}, and would be {_state(expected)}."
+        before = "standard" if current else "open"
+        yield Finding(problem, f"Set zookeeper_security: {before}, what it was deployed with.")
 
 
 def _state(secured: bool) -> str:
@@ -164,17 +168,17 @@ def _ensemble_authority_differs(host: InspectedHost) -> Findings:
     member = host.zookeeper
     if member is None or not member.is_secured or not member.secrets.zookeeper_authority:
         return
-    secrets, found = member.secrets, host.found
+    secrets, deployed = member.secrets, host.found
     # While the CAs are changed a member may have the phase before, or the one gone back from.
     pairs = [
-        (found.ensemble_authorities, signing(secrets, AUTHORITY_FILE)),
-        (found.ensemble_member_signed_by, secrets.zookeeper_authority),
+        (deployed.ensemble_authorities, signing(secrets, AUTHORITY_FILE)),
+        (deployed.ensemble_member_signed_by, secrets.zookeeper_authority),
     ]
     if secrets.zookeeper_clients_authority:
-        pairs.append((found.ensemble_clients, signing(secrets, CLIENTS_AUTHORITY_FILE)))
-    if any(there and not {*there} & {*identities(ours)} for there, ours in pairs):
-        what = f"The member trusts another CA than that of {secrets.directory}."
+        pairs.append((deployed.ensemble_clients, signing(secrets, CLIENTS_AUTHORITY_FILE)))
+    if any(current and not {*current} & {*identities(expected)} for current, expected in pairs):
+        problem = f"The member trusts another CA than that of {secrets.directory}."
         fix = "Copy that directory from the control node that deployed the ensemble. If it is "
         fix += "lost, remove ZooKeeper from all members, which keeps the data (teardown.yml), and "
         fix += "run site.yml."
-        yield Finding(what, fix)
+        yield Finding(problem, fix)

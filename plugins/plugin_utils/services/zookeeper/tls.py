@@ -32,14 +32,12 @@ Properties = dict[str, Any]
 
 @dataclass(frozen=True)
 class Identity:
-    """The key and certificate of a process, and the path of the members' CA's certificate there.
-
-    `clients` is where a member has what it trusts at the clients' port; other processes have none.
-    """
+    """The key and certificate of a process, and the path of the members' CA's certificate there."""
 
     certificate: Certificate
     authority: str
     clients: str = ""
+    """Where a member has what it trusts at the clients' port; other processes have none."""
 
     @property
     def is_member(self) -> bool:
@@ -52,12 +50,12 @@ class Identity:
 
     def files(self, secrets: Secrets, user: str) -> dict[str, Entry]:
         """Return its files and their directory; only the process itself reads the key."""
-        own = {"owner": user, "group": user, "mode": "0400", "secret": True}
+        access = {"owner": user, "group": user, "mode": "0400", "secret": True}
         key = secrets.certificates.get(self.certificate.name, "")
         return {
             self.authority.rpartition("/")[0]: files.directory(),
             self.authority: files.text(secrets.zookeeper_authority, restart=True),
-            self.certificate.path: files.text(key, restart=True, **own),
+            self.certificate.path: files.text(key, restart=True, **access),
             **(
                 {self.clients: files.text(trusted_clients(secrets), restart=True)}
                 if self.is_member
@@ -97,12 +95,12 @@ def identity(host: str, product: str, addresses: Sequence[str] = ()) -> Identity
     All processes of a product have one common name, by which the ACLs of Kafka's nodes know them.
     """
     path, authority = paths(product)
-    names = tuple(dict.fromkeys(canonical(one) for one in (host, *addresses)))
+    names = tuple(dict.fromkeys(canonical(name) for name in (host, *addresses)))
     certificate = Certificate(f"{host}/ensemble-{product}", path, product, names, client=True)
     return Identity(certificate, authority, clients_path() if product == "zookeeper" else "")
 
 
-def of_member(own: Identity) -> Properties:
+def of_member(identity: Identity) -> Properties:
     """Return the properties of a member: its clients' port and those between members."""
     return {
         "authProvider.x509": "org.apache.zookeeper.server.auth.X509AuthenticationProvider",
@@ -118,14 +116,14 @@ def of_member(own: Identity) -> Properties:
             for key, value in {
                 "clientAuth": "need",
                 "enabledProtocols": _PROTOCOLS,
-                **_stores(own, "keyStore", "trustStore"),
+                **_stores(identity, "keyStore", "trustStore"),
             }.items()
         },
-        "ssl.trustStore.location": own.clients,
+        "ssl.trustStore.location": identity.clients,
     }
 
 
-def of_broker(own: Identity) -> Properties:
+def of_broker(identity: Identity) -> Properties:
     """Return the properties of a Kafka broker, which lets other clients only read its nodes."""
     return {
         "zookeeper.clientCnxnSocket": _SOCKET,
@@ -133,13 +131,13 @@ def of_broker(own: Identity) -> Properties:
         "zookeeper.ssl.client.enable": True,
         "zookeeper.ssl.enabled.protocols": _PROTOCOLS,
         **{
-            f"zookeeper.ssl.{key}": one
-            for key, one in _stores(own, "keystore", "truststore").items()
+            f"zookeeper.ssl.{key}": value
+            for key, value in _stores(identity, "keystore", "truststore").items()
         },
     }
 
 
-def of_client(own: Identity) -> dict[str, str]:
+def of_client(identity: Identity) -> dict[str, str]:
     """Return the properties of ZooKeeper's own client."""
     return {
         "zookeeper.client.secure": "true",
@@ -149,21 +147,21 @@ def of_client(own: Identity) -> dict[str, str]:
         "zookeeper.sasl.client": "false",
         "zookeeper.ssl.enabledProtocols": _PROTOCOLS,
         **{
-            f"zookeeper.ssl.{key}": one
-            for key, one in _stores(own, "keyStore", "trustStore").items()
+            f"zookeeper.ssl.{key}": value
+            for key, value in _stores(identity, "keyStore", "trustStore").items()
         },
     }
 
 
-def java_options(own: Identity) -> list[str]:
+def java_options(identity: Identity) -> list[str]:
     """Return the options of a JVM whose program has ZooKeeper's client in it."""
-    return [f"-D{key}={value}" for key, value in of_client(own).items()]
+    return [f"-D{key}={value}" for key, value in of_client(identity).items()]
 
 
-def _stores(own: Identity, key_store: str, trust_store: str) -> Mapping[str, str]:
+def _stores(identity: Identity, key_store: str, trust_store: str) -> Mapping[str, str]:
     return {
-        f"{key_store}.location": own.certificate.path,
+        f"{key_store}.location": identity.certificate.path,
         f"{key_store}.type": "PEM",
-        f"{trust_store}.location": own.authority,
+        f"{trust_store}.location": identity.authority,
         f"{trust_store}.type": "PEM",
     }

@@ -83,19 +83,21 @@ _NEEDED = (
 
 
 @rule("spark-key-prefix", each=properties("spark"))
-def _spark_key_prefix(_: SparkHost, one: Property) -> Findings:
+def _spark_key_prefix(_: SparkHost, entry: Property) -> Findings:
     """Spark ignores every other key, with a warning in its log."""
-    if not one.key.startswith("spark."):
-        prefix = "spark.hadoop." if one.key.startswith("fs.") else "spark."
-        what = f"{one.key} does not begin with spark."
-        yield Finding(what, f"Set {prefix}{one.key} instead.", one.where)
+    if not entry.key.startswith("spark."):
+        prefix = "spark.hadoop." if entry.key.startswith("fs.") else "spark."
+        problem = f"{entry.key} does not begin with spark."
+        yield Finding(problem, f"Set {prefix}{entry.key} instead.", entry.where)
 
 
 @rule("spark-rest", each=properties("spark"))
-def _spark_rest(_: SparkHost, one: Property) -> Findings:
+def _spark_rest(_: SparkHost, entry: Property) -> Findings:
     """The server takes jobs, which are code, from anybody who reaches it, so it stays off."""
-    if one.key.startswith("spark.master.rest."):
-        yield Finding(f"{one.key} is for the REST server, which is off.", "Delete it.", one.where)
+    if entry.key.startswith("spark.master.rest."):
+        yield Finding(
+            f"{entry.key} is for the REST server, which is off.", "Delete it.", entry.where
+        )
 
 
 @rule("spark-masters", where="group spark_masters")
@@ -103,17 +105,17 @@ def _spark_masters(cluster: Cluster) -> Findings:
     """Without ZooKeeper masters elect no leader, and all of them would be active."""
     masters = cluster.inventory.members("spark_masters")
     if len(masters) > 1 and not cluster.zookeeper:
-        what = f"{listing(masters)} would {'both' if len(masters) == 2 else 'all'} be leaders."
-        yield Finding(what, f"Add the group zookeeper with 3 hosts, or keep {masters[0]} alone.")
+        problem = f"{listing(masters)} would {'both' if len(masters) == 2 else 'all'} be leaders."
+        yield Finding(problem, f"Add the group zookeeper with 3 hosts, or keep {masters[0]} alone.")
 
 
 @rule("spark-without-hdfs", each=parts("spark"), where="spark_file_system")
 def _spark_without_hdfs(host: SparkHost) -> Findings:
     """Tables would be in a file system that is not there."""
     if host.settings["spark_file_system"] == HDFS and host.hdfs is None:
-        what = "spark_file_system is hdfs, and the inventory has no HDFS."
+        problem = "spark_file_system is hdfs, and the inventory has no HDFS."
         yield Finding(
-            what, "Add hdfs_namenode and hdfs_datanodes, or set spark_file_system: shared."
+            problem, "Add hdfs_namenode and hdfs_datanodes, or set spark_file_system: shared."
         )
 
 
@@ -129,11 +131,11 @@ def _spark_metastores(cluster: Cluster) -> Findings:
     each=properties("spark", key="spark.authenticate"),
     where=f"spark_config[{SECRET}]",
 )
-def _spark_secret_missing(host: SparkHost, one: Property) -> Findings:
+def _spark_secret_missing(host: SparkHost, entry: Property) -> Findings:
     """Masters and workers would not start: they share a secret, and none generates one."""
-    if is_true(one.value) and SECRET not in host.config:
+    if is_true(entry.value) and SECRET not in host.config:
         fix = f"Set {SECRET}, from a vault, or delete spark.authenticate."
-        yield Finding(f"{one.key} is true and {SECRET} is not set.", fix)
+        yield Finding(f"{entry.key} is true and {SECRET} is not set.", fix)
 
 
 @host_rule("spark-secret-differs", where="spark_security")
@@ -141,86 +143,86 @@ def _spark_secret_differs(host: InspectedHost) -> Findings:
     """Services are restarted one by one, and those with another secret, or none, could not talk to
     them, nor could running jobs.
     """
-    found = host.found.spark_secret
-    if host.spark is None or found is None or SPARK_SECRET in host.spark.security.missing:
+    deployed = host.found.spark_secret
+    if host.spark is None or deployed is None or SPARK_SECRET in host.spark.security.missing:
         return  # one that is not made yet is compared later
-    wanted = str(host.spark.config.get(SECRET) or "")
-    if found != (secret_digest(wanted) if wanted else ""):
-        what = f"Spark runs {'with another secret' if found else 'without a secret'} there."
+    secret = str(host.spark.config.get(SECRET) or "")
+    if deployed != (secret_digest(secret) if secret else ""):
+        problem = f"Spark runs {'with another secret' if deployed else 'without a secret'} there."
         fix = "Set spark_security to what it was deployed with, or copy kafka_secrets_dir from the "
         fix += "control node that deployed it. To change it, run rotate_secrets.yml; if the "
         fix += "inventory gives it, remove Spark first (teardown.yml)."
-        yield Finding(what, fix)
+        yield Finding(problem, fix)
 
 
 @rule("spark-secret-short", each=properties("spark", key=SECRET))
-def _spark_secret_short(_: SparkHost, one: Property) -> Findings:
+def _spark_secret_short(_: SparkHost, entry: Property) -> Findings:
     """Anyone who records one handshake can guess a short secret."""
-    if len(str(one.value).encode()) < _LEAST_SECRET_BYTES:
-        what = f"{one.key} has fewer than {_LEAST_SECRET_BYTES} bytes."
+    if len(str(entry.value).encode()) < _LEAST_SECRET_BYTES:
+        problem = f"{entry.key} has fewer than {_LEAST_SECRET_BYTES} bytes."
         fix = "Set 32 random bytes, such as `openssl rand -base64 32` prints, from a vault."
-        yield Finding(what, fix, one.where)
+        yield Finding(problem, fix, entry.where)
 
 
 @rule("spark-packages", each=properties("spark", key="spark.jars.packages"))
-def _spark_packages(host: SparkHost, one: Property) -> Findings:
+def _spark_packages(host: SparkHost, entry: Property) -> Findings:
     """Such jars fail in the middle of a job, with a class or a method that does not exist."""
-    for part in sequence(one.value) or str(one.value).split(","):
-        match = _ARTIFACT.fullmatch(str(part).strip())
+    for artifact in sequence(entry.value) or str(entry.value).split(","):
+        match = _ARTIFACT.fullmatch(str(artifact).strip())
         if not match:
             continue
         right = host.version if match["group"] == "org.apache.spark" else match["version"]
         if (match["scala"], match["version"]) != (SCALA, right):
-            what = f"{match[0]} does not go with Spark {host.version} on Scala {SCALA}."
+            problem = f"{match[0]} does not go with Spark {host.version} on Scala {SCALA}."
             fix = f"Set {match['group']}:{match['name']}_{SCALA}:{right}."
-            yield Finding(what, fix, one.where)
+            yield Finding(problem, fix, entry.where)
 
 
 @rule("spark-checkpoint", each=properties("spark", key="spark.sql.streaming.checkpointLocation"))
-def _spark_checkpoint(host: SparkHost, one: Property) -> Findings:
+def _spark_checkpoint(host: SparkHost, entry: Property) -> Findings:
     """The system deletes files there, and a stream that has lost its checkpoint skips records
     or processes them again.
     """
-    if _SCRATCH.match(str(one.value)):
-        fix = f"Set {one.key}: {host.shared_dir}/checkpoints for example."
-        yield Finding(f"The system deletes files in {one.value}.", fix, one.where)
+    if _SCRATCH.match(str(entry.value)):
+        fix = f"Set {entry.key}: {host.shared_dir}/checkpoints for example."
+        yield Finding(f"The system deletes files in {entry.value}.", fix, entry.where)
 
 
 @rule("spark-java-options", each=properties("spark"))
-def _spark_java_options(host: SparkHost, one: Property) -> Findings:
+def _spark_java_options(host: SparkHost, entry: Property) -> Findings:
     """Spark sets the heap from the memory it was asked for, and takes its own properties from its
     file: it refuses to start an application with either of them here.
     """
-    match = _JAVA_OPTIONS.fullmatch(one.key)
+    match = _JAVA_OPTIONS.fullmatch(entry.key)
     memory = f"spark.{match['who']}.memory" if match else ""
-    words = " ".join(map(str, sequence(one.value) or [one.value]))
+    words = " ".join(map(str, sequence(entry.value) or [entry.value]))
     for option in words.split() if match else ():
         if option.startswith("-Xmx"):
             size = option.removeprefix("-Xmx")
             heaps = [
-                heap_mb(one.settings["spark_worker_memory"])
-                for one in host.standalone.workers.values()
+                heap_mb(worker.settings["spark_worker_memory"])
+                for worker in host.standalone.workers.values()
             ]
             fits = (size_mb(size) or 0) <= max((heap or 0 for heap in heaps), default=0)
             instead = f"set {memory}: {size}" if fits else f"set {memory} to what a worker has"
         elif option.startswith("-Dspark."):
             option = option.partition("=")[0]  # the value may be a secret
-            instead = f"set {option.removeprefix('-D')} in {one.layer}"
+            instead = f"set {option.removeprefix('-D')} in {entry.layer}"
         else:
             continue
-        yield Finding(f"{one.key} has {option}.", f"Remove it and {instead}.", one.where)
+        yield Finding(f"{entry.key} has {option}.", f"Remove it and {instead}.", entry.where)
 
 
 @rule("spark-memory-minimum", each=properties("spark"))
-def _spark_memory_minimum(_: SparkHost, one: Property) -> Findings:
+def _spark_memory_minimum(_: SparkHost, entry: Property) -> Findings:
     """Spark keeps 300 MiB for itself and starts no JVM with less than one and a half times that
     (UnifiedMemoryManager). A number without a unit counts MiB.
     """
-    memory = size_mb(one.value) if one.key in _MEMORIES else None
+    memory = size_mb(entry.value) if entry.key in _MEMORIES else None
     if memory is not None and memory < _LEAST_MEMORY_MB:
-        what = f"{one.key} is {memory} MiB."
-        fix = f"Set {one.key}: 1g for example, at least {_LEAST_MEMORY_MB}m."
-        yield Finding(what, fix, one.where)
+        problem = f"{entry.key} is {memory} MiB."
+        fix = f"Set {entry.key}: 1g for example, at least {_LEAST_MEMORY_MB}m."
+        yield Finding(problem, fix, entry.where)
 
 
 _with_config = parts("spark", "spark_config")
@@ -236,13 +238,18 @@ def _spark_numbers(host: SparkHost) -> Findings:
             continue
         low, high = (_number(host, key) for key in (small, large))
         if low is not None and high is not None and low + strict > high:
-            one, other = (host.config.get(key, _DEFAULTS[key]) for key in (small, large))
-            what = f"{small} {one} {'>=' if strict else '>'} {large} {other}."
-            fix = f"Set {small}: {other} or less, or {large}: {one} or more."
+            small_value, large_value = (
+                host.config.get(key, _DEFAULTS[key]) for key in (small, large)
+            )
+            problem = f"{small} {small_value} {'>=' if strict else '>'} {large} {large_value}."
+            fix = f"Set {small}: {large_value} or less, or {large}: {small_value} or more."
             if strict:
-                fix = f"Set {small} to less than {other}, or {large} to more than {one}."
+                fix = (
+                    f"Set {small} to less than {large_value}, or {large} to more than "
+                    f"{small_value}."
+                )
             key = small if small in host.config else large
-            yield Finding(what, fix, f"spark_config[{key}]")
+            yield Finding(problem, fix, f"spark_config[{key}]")
 
 
 def _number(host: SparkHost, key: str) -> float | None:
@@ -254,12 +261,12 @@ def _number(host: SparkHost, key: str) -> float | None:
 @rule("spark-required-property", each=_with_config)
 def _spark_required_property(host: SparkHost) -> Findings:
     """An application would fail at its start: Spark refuses one property without the other."""
-    for key, other, wanted in _NEEDED:
-        value = host.config.get(other)
+    for key, required, proposal in _NEEDED:
+        value = host.config.get(required)
         if is_true(host.config.get(key)) and not _is_set(value):
-            what = f"{key} is true, and {other} is {host.config.get(other, 'not set')}."
-            fix = f"Set {other}: {wanted}, or delete {key}."
-            yield Finding(what, fix, f"spark_config[{key}]")
+            problem = f"{key} is true, and {required} is {host.config.get(required, 'not set')}."
+            fix = f"Set {required}: {proposal}, or delete {key}."
+            yield Finding(problem, fix, f"spark_config[{key}]")
 
 
 @rule("spark-resources")
@@ -276,9 +283,9 @@ def _spark_resources(cluster: Cluster) -> Findings:
         for match in filter(None, map(_RESOURCE.fullmatch, host.config)):
             giver = f"spark.{_GIVEN_BY[match['who']]}.resource.{match['name']}.amount"
             if _is_set(host.config[match[0]]) and giver not in offered:
-                what = f"{match[0]} is {host.config[match[0]]}, and {giver} is not set."
+                problem = f"{match[0]} is {host.config[match[0]]}, and {giver} is not set."
                 fix = f"Set {giver}, or delete {match[0]}."
-                yield Finding(what, fix, f"spark_config[{match[0]}]", (name,))
+                yield Finding(problem, fix, f"spark_config[{match[0]}]", (name,))
 
 
 def _is_set(value: object) -> bool:
@@ -288,30 +295,30 @@ def _is_set(value: object) -> bool:
 
 
 @rule("spark-time-zone", each=properties("spark", key="spark.sql.session.timeZone"))
-def _spark_time_zone(_: SparkHost, one: Property) -> Findings:
+def _spark_time_zone(_: SparkHost, entry: Property) -> Findings:
     """Every session would fail at its start."""
-    name, known = str(one.value), zoneinfo.available_timezones()
-    if "/" in name and known and name not in known:
+    name, zones = str(entry.value), zoneinfo.available_timezones()
+    if "/" in name and zones and name not in zones:
         # Java knows names that a system may have left out, so only what looks misspelt is refused.
         city = name.rpartition("/")[2]
-        same = [zone for zone in sorted(known) if zone.rpartition("/")[2] == city]
-        near = next(iter(same), "") or nearest(name, sorted(known), _NEARLY)
+        namesakes = [zone for zone in sorted(zones) if zone.rpartition("/")[2] == city]
+        near = next(iter(namesakes), "") or nearest(name, sorted(zones), _NEARLY)
         if near:
-            what = f"There is no time zone {name}."
-            yield Finding(what, f"Did you mean {near}?", one.where)
+            problem = f"There is no time zone {name}."
+            yield Finding(problem, f"Did you mean {near}?", entry.where)
 
 
 @rule("spark-fraction", each=properties("spark"))
-def _spark_fraction(_: SparkHost, one: Property) -> Findings:
+def _spark_fraction(_: SparkHost, entry: Property) -> Findings:
     """It is a fraction of the heap: an application fails unless it is between 0 and 1."""
-    if one.key in _FRACTIONS:
+    if entry.key in _FRACTIONS:
         with contextlib.suppress(ValueError):
-            value, storage = float(str(one.value)), one.key.endswith("storageFraction")
+            value, storage = float(str(entry.value)), entry.key.endswith("storageFraction")
             # Of all memory Spark may take the whole, of its own it may keep nothing for storage.
             if not (0 < value < 1 or value == (0 if storage else 1)):
-                fix = f"Set {one.key} to a number between 0 and 1, or delete it for "
-                fix += f"{_FRACTIONS[one.key]}."
-                yield Finding(f"{one.key} is {one.value}.", fix, one.where)
+                fix = f"Set {entry.key} to a number between 0 and 1, or delete it for "
+                fix += f"{_FRACTIONS[entry.key]}."
+                yield Finding(f"{entry.key} is {entry.value}.", fix, entry.where)
 
 
 @rule("spark-differs")
@@ -325,10 +332,10 @@ def _spark_differs(cluster: Cluster) -> Findings:
             for name, host in cluster.spark.items()
             if host.settings[variable] != 0  # which is no account
         }
-        parts = differing(cluster, variable, values)
-        if parts:
+        differences = differing(cluster, variable, values)
+        if differences:
             fix = f"Set {variable} once, in the group variables of all Spark hosts."
-            yield Finding(f"{variable} is {parts}.", fix, variable, tuple(values))
+            yield Finding(f"{variable} is {differences}.", fix, variable, tuple(values))
 
 
 def _switched(value: object) -> str:
@@ -345,18 +352,18 @@ def _spark_config_differs(cluster: Cluster) -> Findings:
     hosts = dict(_with_config(cluster))
     for key in _AGREED:
         texts = {name: _switched(host.config.get(key)) for name, host in hosts.items()}
-        found = holders(texts)
-        if len(found) > 1:
-            without = found.get("", ())
-            what = f"{key} is not the same on {listing(texts)}"
-            what += (
+        by_value = holders(texts)
+        if len(by_value) > 1:
+            without = by_value.get("", ())
+            problem = f"{key} is not the same on {listing(texts)}"
+            problem += (
                 f": {listing(without)} {'have' if len(without) > 1 else 'has'} none."
                 if without
                 else "."
             )
             fix = f"Set {key} once, in the group variables of all Spark hosts, and for single "
             fix += "hosts only a spark_config that repeats it."
-            yield Finding(what, fix, f"spark_config[{key}]", tuple(texts))
+            yield Finding(problem, fix, f"spark_config[{key}]", tuple(texts))
 
 
 @rule("spark-driver-room", where="spark_config[spark.driver.memory]")
@@ -365,23 +372,28 @@ def _spark_driver_room(cluster: Cluster) -> Findings:
     hosts = {name: cluster.hosts[name].memory_mb or 0 for name in cluster.spark}
     largest = max(hosts.values(), default=0)
     sizes = {
-        name: size_mb(one.config.get("spark.driver.memory")) for name, one in _with_config(cluster)
+        name: size_mb(host.config.get("spark.driver.memory"))
+        for name, host in _with_config(cluster)
     }
     for name, size in sizes.items():
         if all(hosts.values()) and size and size > largest:
-            what = f"spark.driver.memory {size} MiB > {largest} MiB of memory of every Spark host."
+            problem = (
+                f"spark.driver.memory {size} MiB > {largest} MiB of memory of every Spark host."
+            )
             fix = "Set spark.driver.memory to what a host has free, or correct host_memory_mb."
-            yield Finding(what, fix, hosts=(name,))
+            yield Finding(problem, fix, hosts=(name,))
 
 
 @rule("spark-driver-memory", each=properties("spark", key="spark.driver.memory"))
-def _spark_driver_memory(_: SparkHost, one: Property) -> Findings:
+def _spark_driver_memory(_: SparkHost, entry: Property) -> Findings:
     """It becomes the driver's -Xmx as it is written; Java knows no two-letter units, and reads a
     number without a unit as bytes.
     """
-    if size_mb(one.value) is not None and not _JVM_SIZE.fullmatch(str(one.value)):
-        fix = f"Set {one.key}: {size_mb(one.value)}m."
-        yield Finding(f"{one.key} is {one.value}, which is not a size for Java.", fix, one.where)
+    if size_mb(entry.value) is not None and not _JVM_SIZE.fullmatch(str(entry.value)):
+        fix = f"Set {entry.key}: {size_mb(entry.value)}m."
+        yield Finding(
+            f"{entry.key} is {entry.value}, which is not a size for Java.", fix, entry.where
+        )
 
 
 @rule("spark-allocation", each=_with_config, where=f"spark_config[{_DYNAMIC}.enabled]")
@@ -389,7 +401,7 @@ def _spark_allocation(host: SparkHost) -> Findings:
     """An application would fail at its start: when an executor is released, its shuffle files
     would be lost (ExecutorAllocationManager).
     """
-    kept = (
+    safeguards = (
         ("spark.shuffle.service.enabled", False),
         (f"{_DYNAMIC}.shuffleTracking.enabled", True),
         ("spark.decommission.enabled", False),
@@ -397,9 +409,9 @@ def _spark_allocation(host: SparkHost) -> Findings:
     on = is_true(host.config.get(f"{_DYNAMIC}.enabled"))
     if host.config.get("spark.shuffle.sort.io.plugin.class"):  # which keeps them elsewhere
         return
-    if on and not any(is_true(host.config.get(key, default)) for key, default in kept):
-        names = listing(key for key, _ in kept)
-        fix = f"Set {kept[0][0]}: true, or delete {kept[1][0]}."
+    if on and not any(is_true(host.config.get(key, default)) for key, default in safeguards):
+        names = listing(key for key, _ in safeguards)
+        fix = f"Set {safeguards[0][0]}: true, or delete {safeguards[1][0]}."
         yield Finding(f"{_DYNAMIC}.enabled is true, and none of {names} is.", fix)
 
 
@@ -411,11 +423,11 @@ def _spark_executor_memory(cluster: Cluster) -> Findings:
         return
     heaps = [cluster.hosts[name].settings["spark_worker_memory"] for name in workers]
     most = max((heap_mb(heap) or 0 for heap in heaps), default=0)
-    for host, _, one in properties("spark", key="spark.executor.memory")(cluster):
-        wanted = size_mb(one.value)
-        if most and wanted and wanted > most:
-            what = f"{one.key} {wanted} MiB > spark_worker_memory {most} MiB."
-            yield Finding(what, f"Set {one.key}: {most}m or less.", one.where, (host,))
+    for host, _, entry in properties("spark", key="spark.executor.memory")(cluster):
+        requested = size_mb(entry.value)
+        if most and requested and requested > most:
+            problem = f"{entry.key} {requested} MiB > spark_worker_memory {most} MiB."
+            yield Finding(problem, f"Set {entry.key}: {most}m or less.", entry.where, (host,))
 
 
 @rule("spark-executor-cores")
@@ -425,11 +437,11 @@ def _spark_executor_cores(cluster: Cluster) -> Findings:
     cores = [worker.settings["spark_worker_cores"] for worker in workers]
     # A worker without a number takes what its host has.
     most = max(cores) if cores and min(cores) > 0 else 0
-    for host, _, one in properties("spark", key="spark.executor.cores")(cluster):
-        wanted = integer(one.value)
-        if most and wanted and wanted > most:
-            what = f"{one.key} {wanted} > spark_worker_cores {most}."
-            yield Finding(what, f"Set {one.key}: {most} or less.", one.where, (host,))
+    for host, _, entry in properties("spark", key="spark.executor.cores")(cluster):
+        requested = integer(entry.value)
+        if most and requested and requested > most:
+            problem = f"{entry.key} {requested} > spark_worker_cores {most}."
+            yield Finding(problem, f"Set {entry.key}: {most} or less.", entry.where, (host,))
 
 
 @rule("spark-python-version", each=parts("spark", _PACKAGES_FOR), where=_PACKAGES_FOR)
@@ -440,8 +452,8 @@ def _spark_python_version(host: SparkHost) -> Findings:
     version = str(host.settings[_PACKAGES_FOR])
     match = re.fullmatch(r"3\.(?P<minor>\d{1,2})", version)
     if version and not (match and int(match["minor"]) >= _PYTHON[1]):
-        what = f"{_PACKAGES_FOR} is {version}."
-        yield Finding(what, 'Delete it, or write the version in quotes, as "3.11".')
+        problem = f"{_PACKAGES_FOR} is {version}."
+        yield Finding(problem, 'Delete it, or write the version in quotes, as "3.11".')
 
 
 @host_rule("spark-python", where="python3")
@@ -462,11 +474,11 @@ def _python(host: InspectedHost) -> tuple[int, ...]:
 @host_rule("spark-python-other", where=_PACKAGES_FOR)
 def _spark_python_other(host: InspectedHost) -> Findings:
     """Packages with compiled parts are for one version: a job could not import them."""
-    wanted = str(host.spark.settings[_PACKAGES_FOR]) if host.spark else ""
+    configured = str(host.spark.settings[_PACKAGES_FOR]) if host.spark else ""
     python = ".".join(map(str, _python(host)[:2]))
-    if wanted and wanted != python:
+    if configured and configured != python:
         fix = f"Delete {_PACKAGES_FOR}: then it is that of the hosts."
-        yield Finding(f"{_PACKAGES_FOR} is {wanted}, and /usr/bin/python3 is {python}.", fix)
+        yield Finding(f"{_PACKAGES_FOR} is {configured}, and /usr/bin/python3 is {python}.", fix)
 
 
 @hosts_rule("spark-python-differs", where="python3")
@@ -474,12 +486,14 @@ def _spark_python_differs(hosts: Sequence[InspectedHost]) -> Findings:
     """A driver and its executors need one minor version: a task with Python code fails otherwise
     (PYTHON_VERSION_MISMATCH).
     """
-    versions = {one.name: ".".join(map(str, _python(one)[:2])) for one in hosts if one.spark}
-    found = sorted(holders(versions).items())
-    if len(found) > 1:
-        what = listing(f"Python {version} on {listing(names)}" for version, names in found)
+    versions = {host.name: ".".join(map(str, _python(host)[:2])) for host in hosts if host.spark}
+    by_version = sorted(holders(versions).items())
+    if len(by_version) > 1:
+        versions_found = listing(
+            f"Python {version} on {listing(names)}" for version, names in by_version
+        )
         fix = "Use one release of one system for all Spark hosts."
-        yield Finding(f"The Spark hosts have {what}.", fix, hosts=tuple(versions))
+        yield Finding(f"The Spark hosts have {versions_found}.", fix, hosts=tuple(versions))
 
 
 def _shared_directory(host: InspectedHost) -> Directory | None:
@@ -500,26 +514,26 @@ def _on_own_disk(directory: Directory) -> bool:
 @host_rule("spark-shared-misspelt", where="spark_shared_dir")
 def _spark_shared_misspelt(host: InspectedHost) -> Findings:
     """Each host would have a directory of its own, where the others do not see its files."""
-    found = _shared_directory(host)
-    if found is None or found.fstype.startswith(_NETWORK):
+    directory = _shared_directory(host)
+    if directory is None or directory.fstype.startswith(_NETWORK):
         return
-    parts = PurePosixPath(found.path).parts
+    names = PurePosixPath(directory.path).parts
     for mount in host.found.mount_points:
         depth = len(PurePosixPath(mount).parts)
-        written = str(PurePosixPath(*parts[:depth]))
+        written = str(PurePosixPath(*names[:depth]))
         if depth > 1 and written != mount and nearest(written, [mount], _ALIKE):
-            what = f"{found.path} is on {found.mount}, and there is a mount {mount}."
-            fix = f"Did you mean {PurePosixPath(mount, *parts[depth:])}?"
-            yield Finding(what, fix)
+            problem = f"{directory.path} is on {directory.mount}, and there is a mount {mount}."
+            fix = f"Did you mean {PurePosixPath(mount, *names[depth:])}?"
+            yield Finding(problem, fix)
 
 
 @host_rule("spark-shared-local", where="spark_shared_dir", severity="warning")
 def _spark_shared_local(host: InspectedHost) -> Findings:
     """Several hosts write event logs, tables and checkpoints there, and read what others wrote."""
-    found = _shared_directory(host)
-    if found and _on_own_disk(found):
+    directory = _shared_directory(host)
+    if directory and _on_own_disk(directory):
         fix = "Mount a file system that all Spark hosts share, such as NFS, and set it to a "
-        yield Finding(f"{found.path} is on the host's own disk.", f"{fix}directory there.")
+        yield Finding(f"{directory.path} is on the host's own disk.", f"{fix}directory there.")
 
 
 @hosts_rule("spark-shared-differs", where="spark_shared_dir")
@@ -533,13 +547,17 @@ def _spark_shared_differs(hosts: Sequence[InspectedHost]) -> Findings:
     if all(_on_own_disk(at) for _, at in directories.values()):
         return
     ids = {name: host.found.shared_id for name, (host, _) in directories.items()}
-    found = holders(ids)
-    if len(found) > 1 and any(found):
-        marked = [names for number, names in found.items() if number]
-        bare = [names for number, names in found.items() if not number]
-        what = "The shared directory is another one on " + listing(map(listing, marked), "than on")
+    by_id = holders(ids)
+    if len(by_id) > 1 and any(by_id):
+        marked = [names for number, names in by_id.items() if number]
+        bare = [names for number, names in by_id.items() if not number]
+        problem = "The shared directory is another one on " + listing(
+            map(listing, marked), "than on"
+        )
         if len(marked) == 1:
-            what = f"The shared directory of {listing(bare[0])} is not that of {listing(marked[0])}"
+            problem = (
+                f"The shared directory of {listing(bare[0])} is not that of {listing(marked[0])}"
+            )
         fix = "Mount the same file system on all Spark hosts; if it was replaced on purpose, copy "
         fix += f"{SHARED_MARK} of the directory to the new one."
-        yield Finding(f"{what}.", fix, hosts=tuple(ids))
+        yield Finding(f"{problem}.", fix, hosts=tuple(ids))

@@ -18,9 +18,10 @@ _PARSERS = {"ArgumentParser", "add_argument_group", "add_mutually_exclusive_grou
 
 @dataclass(frozen=True)
 class Argument:
-    """An argument of a program; one whose names do not begin with `-` is positional."""
+    """An argument of a program."""
 
     names: tuple[str, ...]
+    """Those of a positional one do not begin with `-`."""
     required: bool
     takes_several: bool
 
@@ -46,9 +47,9 @@ def declared(text: str) -> list[Argument] | None:
         return None
     if not _UNUSUAL.isdisjoint(word.arg for word in parsers[0].keywords) or _is_shared(tree):
         return None
-    found = [_argument(node) for name, node in calls if name == "add_argument"]
-    known = [one for one in found if one]
-    return known if len(known) == len(found) else None
+    arguments = [_argument(node) for name, node in calls if name == "add_argument"]
+    readable = [argument for argument in arguments if argument]
+    return readable if len(readable) == len(arguments) else None
 
 
 def _name(call: ast.Call) -> str:
@@ -58,7 +59,7 @@ def _name(call: ast.Call) -> str:
 
 def _is_shared(tree: ast.Module) -> bool:
     """Return whether another function may declare arguments too."""
-    own = {
+    parsers = {
         target.id
         for node in ast.walk(tree)
         if isinstance(node, ast.Assign)
@@ -73,31 +74,33 @@ def _is_shared(tree: ast.Module) -> bool:
             passed += [*node.args, *(word.value for word in node.keywords)]
         elif isinstance(node, ast.Return):
             passed.append(node.value)
-    return any(isinstance(one, ast.Name) and one.id in own for one in passed)
-
-
-def _argument(call: ast.Call) -> Argument | None:
-    names = [one.value for one in call.args if isinstance(one, ast.Constant)]
-    given = {word.arg: word.value for word in call.keywords}
-    literal = len(names) == len(call.args) and all(isinstance(name, str) for name in names)
-    action = given.get("action", ast.Constant("store"))
-    # An action that is a class may add names, as BooleanOptionalAction does.
-    if not names or not literal or None in given or not isinstance(action, ast.Constant):
-        return None
-    required = given.get("required")
-    return Argument(
-        tuple(map(str, names)),
-        isinstance(required, ast.Constant) and required.value is True,
-        "nargs" in given,
+    return any(
+        isinstance(expression, ast.Name) and expression.id in parsers for expression in passed
     )
 
 
-def problems(known: Sequence[Argument], words: Sequence[str]) -> Iterator[tuple[str, str]]:
+def _argument(call: ast.Call) -> Argument | None:
+    names = [argument.value for argument in call.args if isinstance(argument, ast.Constant)]
+    keywords = {word.arg: word.value for word in call.keywords}
+    literal = len(names) == len(call.args) and all(isinstance(name, str) for name in names)
+    action = keywords.get("action", ast.Constant("store"))
+    # An action that is a class may add names, as BooleanOptionalAction does.
+    if not names or not literal or None in keywords or not isinstance(action, ast.Constant):
+        return None
+    required = keywords.get("required")
+    return Argument(
+        tuple(map(str, names)),
+        isinstance(required, ast.Constant) and required.value is True,
+        "nargs" in keywords,
+    )
+
+
+def problems(arguments: Sequence[Argument], words: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Yield what is wrong with arguments, and what to write, as argparse would refuse them."""
-    options = [one for one in known if one.is_option]
-    every = ["--help", *(name for one in options for name in one.names)]
-    no_others = all(one.is_option and not one.takes_several for one in known)
-    given: set[str] = set()
+    options = [argument for argument in arguments if argument.is_option]
+    option_names = ["--help", *(name for option in options for name in option.names)]
+    no_others = all(argument.is_option and not argument.takes_several for argument in arguments)
+    present: set[str] = set()
     before = ""
     for word in words:
         name = word.partition("=")[0]
@@ -105,20 +108,27 @@ def problems(known: Sequence[Argument], words: Sequence[str]) -> Iterator[tuple[
             return
         if name.startswith("--"):
             # A beginning is enough, if it is that of one alone.
-            matches = [name] if name in every else [one for one in every if one.startswith(name)]
+            matches = (
+                [name]
+                if name in option_names
+                else [option_name for option_name in option_names if option_name.startswith(name)]
+            )
             if len(matches) != 1:
-                near = nearest(name, every)
+                near = nearest(name, option_names)
                 yield f"has no argument {name}", f"Write {near}." if near else f"Delete {name}."
                 matches = [near]
-            given.update(matches)
+            present.update(matches)
         elif name.startswith("-"):
-            given.update((name, name[:2]))  # its value may follow without a blank
+            present.update((name, name[:2]))  # its value may follow without a blank
         elif no_others and not _may_have_value(before):
             yield f"has no place for the argument {word}", f"Delete {word}."
         before = word
-    for one in options:
-        if one.required and given.isdisjoint(one.names):
-            yield f"needs the argument {one.names[0]}", f"Add {one.names[0]}=... to arguments."
+    for option in options:
+        if option.required and present.isdisjoint(option.names):
+            yield (
+                f"needs the argument {option.names[0]}",
+                f"Add {option.names[0]}=... to arguments.",
+            )
 
 
 def _may_have_value(word: str) -> bool:

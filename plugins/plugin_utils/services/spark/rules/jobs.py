@@ -61,7 +61,7 @@ def _every_job(cluster: Cluster) -> Iterator[tuple[str, Cluster, Job]]:
 
 def _jobs(cluster: Cluster) -> Iterator[tuple[str, Cluster, Job]]:
     """Yield the jobs that are to be there."""
-    return (found for found in _every_job(cluster) if found[-1].present)
+    return (checked for checked in _every_job(cluster) if checked[-1].present)
 
 
 def _at(job: Job, key: str) -> str:
@@ -100,27 +100,27 @@ def _spark_job_files(_: Cluster, job: Job) -> Findings:
     if not job.source:
         fix = "Set source to the directory of its package, or to its only file."
         yield Finding(f"The job {job.name} has no source.", fix, _at(job, "source"))
-    elif problem := _wrong_path(job.source, "not", is_there=source.exists()):
-        what, fix = f"{job.source} of the job {job.name} {problem[0]}.", problem[1]
-        yield Finding(what, fix, _at(job, "source"))
+    elif path_problem := _wrong_path(job.source, "not", is_there=source.exists()):
+        problem, fix = f"{job.source} of the job {job.name} {path_problem[0]}.", path_problem[1]
+        yield Finding(problem, fix, _at(job, "source"))
     elif {*job.entries}.isdisjoint(job.files.values()):
         yield Finding(*_no_entry(job), _at(job, "module"))
     else:
         for file in filter(_is_unreadable, job.files.values()):
-            what = f"{file} of the job {job.name} cannot be read as text in UTF-8."
-            yield Finding(what, "Make it readable, and save it in UTF-8.", _at(job, "source"))
+            problem = f"{file} of the job {job.name} cannot be read as text in UTF-8."
+            yield Finding(problem, "Make it readable, and save it in UTF-8.", _at(job, "source"))
     for path in job.data:
-        problem = _wrong_path(path, "no file", is_there=Path(path).is_file())
-        if not problem and _is_unreadable(Path(path)):
-            problem = "cannot be read as text in UTF-8", "Copy it to the hosts in another way."
-        if problem:
-            what, fix = problem
+        path_problem = _wrong_path(path, "no file", is_there=Path(path).is_file())
+        if not path_problem and _is_unreadable(Path(path)):
+            path_problem = "cannot be read as text in UTF-8", "Copy it to the hosts in another way."
+        if path_problem:
+            problem, fix = path_problem
             yield Finding(
-                f"{path or 'A file'} of the job {job.name} {what}.", fix, _at(job, "data")
+                f"{path or 'A file'} of the job {job.name} {problem}.", fix, _at(job, "data")
             )
     for name, places in shared_values({path: Path(path).name for path in job.data}):
-        what = f"{listing(places)} of the job {job.name} would both be {name} on the hosts."
-        yield Finding(what, "Rename one of them.", _at(job, "data"))
+        problem = f"{listing(places)} of the job {job.name} would both be {name} on the hosts."
+        yield Finding(problem, "Rename one of them.", _at(job, "data"))
 
 
 @rule("spark-job-arguments", each=_jobs)
@@ -131,9 +131,11 @@ def _spark_job_arguments(_: Cluster, job: Job) -> Findings:
     entry = next((path for path in job.entries if path in job.files.values()), None)
     if entry is None or _is_unreadable(entry):
         return
-    known = job_arguments.declared(entry.read_text(encoding="utf-8"))
-    for what, fix in job_arguments.problems(known, job.arguments) if known is not None else ():
-        yield Finding(f"{job.module} of the job {job.name} {what}.", fix, _at(job, "arguments"))
+    declared = job_arguments.declared(entry.read_text(encoding="utf-8"))
+    for problem, fix in (
+        job_arguments.problems(declared, job.arguments) if declared is not None else ()
+    ):
+        yield Finding(f"{job.module} of the job {job.name} {problem}.", fix, _at(job, "arguments"))
 
 
 @rule("spark-job-requirements", each=_jobs)
@@ -144,15 +146,15 @@ def _spark_job_requirements(cluster: Cluster, job: Job) -> Findings:
     if not job.requirements:
         return
     at, path = _at(job, "requirements"), Path(job.requirements)
-    if problem := _wrong_path(job.requirements, "no file", is_there=path.is_file()):
-        yield Finding(f"{path} of the job {job.name} {problem[0]}.", problem[1], at)
+    if path_problem := _wrong_path(job.requirements, "no file", is_there=path.is_file()):
+        yield Finding(f"{path} of the job {job.name} {path_problem[0]}.", path_problem[1], at)
     elif _is_unreadable(path):
-        what = f"{path} of the job {job.name} cannot be read as text in UTF-8."
-        yield Finding(what, "Make it readable, and save it in UTF-8.", at)
+        problem = f"{path} of the job {job.name} cannot be read as text in UTF-8."
+        yield Finding(problem, "Make it readable, and save it in UTF-8.", at)
     elif lines := _not_hashed(path.read_text(encoding="utf-8")):
-        what = f"{path} of the job {job.name} has lines without a version and hashes: "
+        problem = f"{path} of the job {job.name} has lines without a version and hashes: "
         fix = "Write it with pip-compile --generate-hashes, or uv pip compile --generate-hashes."
-        yield Finding(what + "; ".join(lines) + ".", fix, at)
+        yield Finding(problem + "; ".join(lines) + ".", fix, at)
 
 
 def _not_hashed(text: str) -> list[str]:
@@ -162,7 +164,9 @@ def _not_hashed(text: str) -> list[str]:
         r"[\w.-]+(\[[\w,.-]+\])?==[^\s;*]+\s*(;.*?)?(\s+--hash=sha256:[0-9a-f]{64})+\s*"
     )
     return [
-        " ".join(one.split()) for one in lines if one.strip() and not named.fullmatch(one.strip())
+        " ".join(line.split())
+        for line in lines
+        if line.strip() and not named.fullmatch(line.strip())
     ]
 
 
@@ -194,25 +198,25 @@ def _no_entry(job: Job) -> tuple[str, str]:
         for name, path in job.files.items()
         if path != HELPER and path.suffix == ".py"
     ]
-    known = [name for name in names if not name.rpartition(".")[2].startswith("__")]
-    near = nearest(job.module, known) or next(iter(known), "")
-    wanted = listing([str(path) for path in job.entries], "or")
-    what = f"The job {job.name} runs the module {job.module}, "
-    what += f"and there is no {wanted}." if wanted else f"which is not in {source}."
-    return what, f"Set module: {near}." if near else f"Add {source}/__main__.py."
+    modules = [name for name in names if not name.rpartition(".")[2].startswith("__")]
+    near = nearest(job.module, modules) or next(iter(modules), "")
+    expected = listing([str(path) for path in job.entries], "or")
+    problem = f"The job {job.name} runs the module {job.module}, "
+    problem += f"and there is no {expected}." if expected else f"which is not in {source}."
+    return problem, f"Set module: {near}." if near else f"Add {source}/__main__.py."
 
 
 def _workers(cluster: Cluster, variable: str) -> list[SparkHost]:
     """Return the workers, none if a variable of one is not known."""
     names = cluster.inventory.members("spark_workers")
-    known = not any(falls_back_to_default(cluster, name, variable) for name in names)
-    return [cluster.spark[name] for name in names if known]
+    is_valid = not any(falls_back_to_default(cluster, name, variable) for name in names)
+    return [cluster.spark[name] for name in names if is_valid]
 
 
 def _all_cores(cluster: Cluster) -> int:
     """Return the cores of all workers, 0 if a worker offers what its host has."""
     workers = _workers(cluster, "spark_worker_cores")
-    offered = [one.settings["spark_worker_cores"] for one in workers]
+    offered = [worker.settings["spark_worker_cores"] for worker in workers]
     return sum(offered) if offered and min(offered) > 0 else 0
 
 
@@ -221,38 +225,39 @@ def _spark_job_room(cluster: Cluster, job: Job) -> Findings:
     """It would wait forever, or run with fewer cores than it was made for."""
     cores = _all_cores(cluster)
     if job.cores is not None and job.cores < 1:
-        what = f"cores of the job {job.name} is {job.cores}."
-        yield Finding(what, "Set cores to 1 or more, or delete it.", _at(job, "cores"))
+        problem = f"cores of the job {job.name} is {job.cores}."
+        yield Finding(problem, "Set cores to 1 or more, or delete it.", _at(job, "cores"))
     elif cores and job.cores and job.cores > cores:
-        what = f"cores {job.cores} of the job {job.name} > {cores} of all workers."
-        yield Finding(what, f"Set cores to {cores} or less.", _at(job, "cores"))
+        problem = f"cores {job.cores} of the job {job.name} > {cores} of all workers."
+        yield Finding(problem, f"Set cores to {cores} or less.", _at(job, "cores"))
     for _, host in _driver(cluster):
         least = integer(host.config.get("spark.executor.cores"))
         if least and job.cores and 0 < job.cores < least:
-            what = f"cores {job.cores} of the job {job.name} < spark.executor.cores {least}."
-            yield Finding(what, f"Set cores to {least} or more.", _at(job, "cores"))
+            problem = f"cores {job.cores} of the job {job.name} < spark.executor.cores {least}."
+            yield Finding(problem, f"Set cores to {least} or more.", _at(job, "cores"))
     if not job.memory:
         return
     size = size_mb(job.memory)
     heaps = [
-        one.settings["spark_worker_memory"] for one in _workers(cluster, "spark_worker_memory")
+        worker.settings["spark_worker_memory"]
+        for worker in _workers(cluster, "spark_worker_memory")
     ]
     most = max((heap_mb(heap) or 0 for heap in heaps), default=0)
     if size is None or size < _LEAST_MB:
-        what = f"memory of the job {job.name} is {job.memory}."
+        problem = f"memory of the job {job.name} is {job.memory}."
         fix = f"Set memory to a size such as 1g, at least {_LEAST_MB}m."
-        yield Finding(what, fix, _at(job, "memory"))
+        yield Finding(problem, fix, _at(job, "memory"))
     elif most and size > most:
-        what = f"memory {size} MiB of the job {job.name} > spark_worker_memory {most} MiB."
-        yield Finding(what, f"Set memory to {most}m or less.", _at(job, "memory"))
+        problem = f"memory {size} MiB of the job {job.name} > spark_worker_memory {most} MiB."
+        yield Finding(problem, f"Set memory to {most}m or less.", _at(job, "memory"))
 
 
 def _services(cluster: Cluster) -> Iterator[tuple[str, Cluster, SparkHost, list[Job]]]:
     """Yield the jobs that run all the time, if there are several."""
     for name, host in _driver(cluster):
-        found = [job for job in host.drivers.jobs if job.present and job.services]
-        if len(found) > 1:
-            yield name, cluster, host, found
+        jobs = [job for job in host.drivers.jobs if job.present and job.services]
+        if len(jobs) > 1:
+            yield name, cluster, host, jobs
 
 
 @rule("spark-jobs-room", each=_services, where=VARIABLE)
@@ -260,12 +265,12 @@ def _spark_jobs_room(cluster: Cluster, host: SparkHost, jobs: list[Job]) -> Find
     """A service keeps its cores, so that the last one would wait forever."""
     cores = _all_cores(cluster)
     most = integer(host.config.get("spark.cores.max")) or cores
-    wanted = {job.name: job.cores or most for job in jobs}
-    if cores and sum(wanted.values()) > cores:
-        parts = listing([f"{name} {count}" for name, count in wanted.items()])
-        what = f"The services among the jobs want {sum(wanted.values())} cores ({parts}), "
-        what += f"and all workers have {cores}."
-        yield Finding(what, "Set cores of the jobs to less, or raise spark_worker_cores.")
+    requested = {job.name: job.cores or most for job in jobs}
+    if cores and sum(requested.values()) > cores:
+        shares = listing([f"{name} {count}" for name, count in requested.items()])
+        problem = f"The services among the jobs want {sum(requested.values())} cores ({shares}), "
+        problem += f"and all workers have {cores}."
+        yield Finding(problem, "Set cores of the jobs to less, or raise spark_worker_cores.")
 
 
 @rule("spark-job-schedule", each=_jobs)
@@ -273,15 +278,15 @@ def _spark_job_schedule(_: Cluster, job: Job) -> Findings:
     """systemd ignores a time that it cannot read, and the job would never run (systemd.time). With
     a negative time a job would always be late.
     """
-    if job.timer and (problem := wrong_time(job.schedule)):
+    if job.timer and (reason := wrong_time(job.schedule)):
         near = nearest(job.schedule, [SERVICE, ONCE, *_WORDS])
         fix = f"Set schedule: {near}." if near else "Set daily or Mon..Fri 06:30 for example."
-        what = f"schedule {job.schedule!r} of the job {job.name} is no time: {problem}."
-        yield Finding(what, fix, _at(job, "schedule"))
+        problem = f"schedule {job.schedule!r} of the job {job.name} is no time: {reason}."
+        yield Finding(problem, fix, _at(job, "schedule"))
     if job.late_after < 0:
-        what = f"late_after of the job {job.name} is {job.late_after}."
+        problem = f"late_after of the job {job.name} is {job.late_after}."
         fix = "Set it to a number of seconds, or delete it: then the job is never late."
-        yield Finding(what, fix, _at(job, "late_after"))
+        yield Finding(problem, fix, _at(job, "late_after"))
 
 
 def wrong_time(text: str) -> str:
@@ -302,8 +307,8 @@ def wrong_time(text: str) -> str:
 
 def _is_zone(text: str) -> bool:
     """Return whether a text is a time zone, or looks like one where zones are not known."""
-    known = zoneinfo.available_timezones() if text[0].isalpha() else {""}
-    return text.upper() == "UTC" or text in known or not known
+    zones = zoneinfo.available_timezones() if text[0].isalpha() else {""}
+    return text.upper() == "UTC" or text in zones or not zones
 
 
 def _wrong_days(text: str) -> str:
@@ -318,30 +323,30 @@ def _wrong_days(text: str) -> str:
 
 def _day(text: str) -> str | None:
     """Return the number of a day of the week as text, None if it is none."""
-    found = [str(n) for n, day in enumerate(_DAYS) if text.lower() in (day, day[:3])]
-    return next(iter(found), None)
+    numbers = [str(n) for n, day in enumerate(_DAYS) if text.lower() in (day, day[:3])]
+    return next(iter(numbers), None)
 
 
 def _wrong_date(date: str) -> str:
-    parts = re.split(r"[-~]", date)
-    bounds = _DATES[len(_DATES) - len(parts) :] if len(parts) <= len(_DATES) else _DATES
-    return _wrong_parts(parts, bounds)
+    fields = re.split(r"[-~]", date)
+    bounds = _DATES[len(_DATES) - len(fields) :] if len(fields) <= len(_DATES) else _DATES
+    return _wrong_parts(fields, bounds)
 
 
-def _wrong_parts(parts: list[str], bounds: Iterable[tuple[int, int]]) -> str:
+def _wrong_parts(fields: list[str], bounds: Iterable[tuple[int, int]]) -> str:
     """Return which part of a date, or of a time of day, is not what it may be; both may miss."""
     ranges = list(bounds)
-    if parts == [""]:
+    if fields == [""]:
         return ""
-    if not 2 <= len(parts) <= len(ranges):
-        return f"{len(parts)} parts, where 2 or {len(ranges)} are expected"
-    for part, (low, high) in zip(parts, ranges, strict=False):
-        for item in part.split(","):
+    if not 2 <= len(fields) <= len(ranges):
+        return f"{len(fields)} parts, where 2 or {len(ranges)} are expected"
+    for field, (low, high) in zip(fields, ranges, strict=False):
+        for item in field.split(","):
             match = _ITEM.fullmatch(item)
-            numbers = [int(one) for one in (match[1], match[2]) if one] if match else []
+            numbers = [int(number) for number in (match[1], match[2]) if number] if match else []
             if match is None:
                 return f"{item!r} is no number, no range such as 1..5 and no step such as 0/15"
-            if any(not low <= one <= high for one in numbers):
+            if any(not low <= number <= high for number in numbers):
                 return f"{item!r} is not between {low} and {high}"
             if match[3] and not int(match[3]):
                 return f"{item!r} repeats after nothing"
@@ -356,12 +361,14 @@ def _spark_job_checkpoint(host: SparkHost) -> Findings:
     present = [job for job in host.drivers.jobs if job.present]
     for job in present:
         if job.checkpoint and not re.match(r"/|\w+://", job.checkpoint):
-            what = f"checkpoint {job.checkpoint} of the job {job.name} is no absolute path or URL."
+            problem = (
+                f"checkpoint {job.checkpoint} of the job {job.name} is no absolute path or URL."
+            )
             fix = f"Set it to {host.shared_dir}/{job.name}/checkpoint for example."
-            yield Finding(what, fix, _at(job, "checkpoint"))
+            yield Finding(problem, fix, _at(job, "checkpoint"))
     for path, names in shared_values({job.name: host.drivers.checkpoint(job) for job in present}):
-        what = f"{path} is the checkpoint of {listing(names)}."
-        yield Finding(what, "Give each job a checkpoint of its own.", VARIABLE)
+        problem = f"{path} is the checkpoint of {listing(names)}."
+        yield Finding(problem, "Give each job a checkpoint of its own.", VARIABLE)
 
 
 @rule("spark-job-late", each=_driver)
@@ -369,12 +376,14 @@ def _spark_job_late(host: SparkHost) -> Findings:
     """health.yml reads a checkpoint that is a directory on the hosts, or in HDFS of the inventory,
     and would call another stream late although it is not.
     """
-    known = host.hdfs.streams if host.hdfs else {}
+    streams = host.hdfs.streams if host.hdfs else {}
     for job in host.drivers.jobs:
-        elsewhere = "://" in job.checkpoint and job.name not in known
+        elsewhere = "://" in job.checkpoint and job.name not in streams
         if job.present and job.late_after and job.services and elsewhere:
-            what = f"{job.checkpoint} of the job {job.name} cannot be read, and late_after is set."
-            yield Finding(what, "Delete late_after.", _at(job, "late_after"))
+            problem = (
+                f"{job.checkpoint} of the job {job.name} cannot be read, and late_after is set."
+            )
+            yield Finding(problem, "Delete late_after.", _at(job, "late_after"))
 
 
 @rule("spark-job-user", each=_every_job)
@@ -386,33 +395,39 @@ def _spark_job_user(cluster: Cluster, job: Job) -> Findings:
     broker = next(iter(cluster.brokers), None)
     if broker is None or falls_back_to_default(cluster, broker.name, "kafka_users"):
         return
-    named = {str(one["name"]): one for one in broker.settings["kafka_users"]}
-    same = sorted({one.name for _, _, one in _jobs(cluster) if one.user == job.user})
+    named = {str(entry["name"]): entry for entry in broker.settings["kafka_users"]}
+    job_names = sorted(
+        {candidate.name for _, _, candidate in _jobs(cluster) if candidate.user == job.user}
+    )
     if not job.user:
         if job.present and (job.grants or job.topics):
-            what = f"The job {job.name} has {'grants' if job.grants else 'topics'} and no user."
-            yield Finding(what, f"Set kafka_user: {job.name}.", where)
-    elif problem := wrong_name(cluster, job.user):
-        yield Finding(f"{job.user!r} of the job {job.name} {problem}.", "Choose another.", where)
+            problem = f"The job {job.name} has {'grants' if job.grants else 'topics'} and no user."
+            yield Finding(problem, f"Set kafka_user: {job.name}.", where)
+    elif name_problem := wrong_name(cluster, job.user):
+        yield Finding(
+            f"{job.user!r} of the job {job.name} {name_problem}.", "Choose another.", where
+        )
     elif job.user in KAFKA_USERS:
-        what = f"{job.user} of the job {job.name} is a user of Millrace's own programs."
-        yield Finding(what, f"Set kafka_user: {job.name}.", where)
+        problem = f"{job.user} of the job {job.name} is a user of Millrace's own programs."
+        yield Finding(problem, f"Set kafka_user: {job.name}.", where)
     elif not job.present:
         return
-    elif len(same) > 1:
-        what = f"{job.user} is the user of {listing(same)}."
-        yield Finding(what, "Give each job a user of its own.", VARIABLE)
+    elif len(job_names) > 1:
+        problem = f"{job.user} is the user of {listing(job_names)}."
+        yield Finding(problem, "Give each job a user of its own.", VARIABLE)
     elif job.grants and job.user in named:
-        what = f"{job.user} of the job {job.name} has an entry in kafka_users, and grants besides."
+        problem = (
+            f"{job.user} of the job {job.name} has an entry in kafka_users, and grants besides."
+        )
         fix = f"Delete grants of the job, or choose another user for {job.name}."
-        yield Finding(what, fix, where)
+        yield Finding(problem, fix, where)
     elif not job.grants and job.user not in named:
-        what = f"{job.user} of the job {job.name} has no grants."
+        problem = f"{job.user} of the job {job.name} has no grants."
         fix = "Set grants, such as {topic: clicks, operations: [read]}, or name it in kafka_users."
-        yield Finding(what, fix, _at(job, "grants"))
+        yield Finding(problem, fix, _at(job, "grants"))
     elif job.user in named and named[job.user].get("state") == "absent":
-        what = f"{job.user} of the job {job.name} is absent in kafka_users."
-        yield Finding(what, f"Delete state of {job.user} there, or choose another.", where)
+        problem = f"{job.user} of the job {job.name} is absent in kafka_users."
+        yield Finding(problem, f"Delete state of {job.user} there, or choose another.", where)
 
 
 @rule("spark-job-grant", each=_jobs)
@@ -427,12 +442,14 @@ def _spark_job_topic(cluster: Cluster, job: Job) -> Findings:
     allows.
     """
     broker = next(iter(cluster.brokers), None)
-    users = {one.name: one.grants for one in broker.security.users} if broker else {}
+    users = {user.name: user.grants for user in broker.security.users} if broker else {}
     grants = job.grants or users.get(job.user)
     if grants is None or (broker and falls_back_to_default(cluster, broker.name, "kafka_users")):
         return  # which another rule reports, or nobody logs in
     for topic in job.topics:
-        if not any(allows(grant, topic, one) for grant in grants for one in ("read", "write")):
-            what = f"{job.user or 'No user'} of the job {job.name} has no grant for {topic}."
+        if not any(
+            allows(grant, topic, operation) for grant in grants for operation in ("read", "write")
+        ):
+            problem = f"{job.user or 'No user'} of the job {job.name} has no grant for {topic}."
             fix = f"Add {{topic: {topic}, operations: [read]}} to grants, or write."
-            yield Finding(what, fix, _at(job, "grants"))
+            yield Finding(problem, fix, _at(job, "grants"))
