@@ -53,22 +53,22 @@ def read(path: Path) -> Settings:
 
     """
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        values = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         text = f"the settings in {path} cannot be read: {error}"
         raise SettingsError(text) from error
-    known = {one.name for one in fields(Settings)}
-    if not isinstance(found, dict) or {*found} - known:
-        text = f"{path} has unknown keys: {sorted({*found} - known)}"
+    keys = {setting.name for setting in fields(Settings)}
+    if not isinstance(values, dict) or {*values} - keys:
+        text = f"{path} has unknown keys: {sorted({*values} - keys)}"
         raise SettingsError(text)
     for name in ("hosts", "viewers"):
-        found[name] = tuple(found.get(name, ()))
+        values[name] = tuple(values.get(name, ()))
     try:
-        settings = Settings(**found)
+        settings = Settings(**values)
     except TypeError as error:
         text = f"{path} lacks a key: {error}"
         raise SettingsError(text) from error
-    named = {"page": settings.page, **({"views": found["views"]} if "views" in found else {})}
+    named = {"page": settings.page, **({"views": values["views"]} if "views" in values else {})}
     try:
         texts = {name: Path(file).read_text(encoding="utf-8") for name, file in named.items()}
     except OSError as error:
