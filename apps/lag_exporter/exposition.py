@@ -34,5 +34,5 @@ def _lines(metric: Metric) -> Iterator[str]:
             yield f"# HELP {metric.name} {metric.help}"
             yield f"# TYPE {metric.name} {metric.kind}"
             first = False
-        pairs = ",".join(f'{key}="{one.translate(_ESCAPES)}"' for key, one in labels.items())
+        pairs = ",".join(f'{key}="{label.translate(_ESCAPES)}"' for key, label in labels.items())
         yield f"{metric.name}{{{pairs}}} {value!r}" if pairs else f"{metric.name} {value!r}"

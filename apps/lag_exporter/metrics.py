@@ -39,13 +39,17 @@ def of_groups(groups: Groups) -> Iterator[Metric]:
         "kafka_consumer_group_members",
         "gauge",
         "Members of a group.",
-        (({"group": name}, one.members) for name, one in groups.items() if one.members is not None),
+        (
+            ({"group": name}, tracked.members)
+            for name, tracked in groups.items()
+            if tracked.members is not None
+        ),
     )
     yield Metric(
         "kafka_consumer_group_state",
         "gauge",
         "State of a group: 1 for the one that it has.",
-        (({"group": name, "state": one.group.state}, 1) for name, one in groups.items()),
+        (({"group": name, "state": tracked.group.state}, 1) for name, tracked in groups.items()),
     )
 
 

@@ -40,14 +40,14 @@ class Settings:
 
 def read(path: Path) -> Settings:
     """Return the settings of a file."""
-    given = json.loads(path.read_text(encoding="utf-8"))
+    values = json.loads(path.read_text(encoding="utf-8"))
     return Settings(
-        client=Path(given["client"]),
-        library=Path(given["library"]),
-        address=str(given["address"]),
-        port=int(given["port"]),
-        interval=float(given["interval"]),
-        groups=re.compile(given["groups"]),
-        excluded=re.compile(given["excluded"]),
-        max_groups=int(given["max_groups"]),
+        client=Path(values["client"]),
+        library=Path(values["library"]),
+        address=str(values["address"]),
+        port=int(values["port"]),
+        interval=float(values["interval"]),
+        groups=re.compile(values["groups"]),
+        excluded=re.compile(values["excluded"]),
+        max_groups=int(values["max_groups"]),
     )
