@@ -36,9 +36,9 @@ class Failover:
 
     def wrong(self) -> list[str]:
         """Return what must not happen, however suddenly the first cluster is lost."""
-        found = asdict(self)
+        counts = asdict(self)
         never = ("unread", "copied_twice", "reordered", "unknown")
-        return [f"{found[name]} {name}" for name in never if found[name]]
+        return [f"{counts[name]} {name}" for name in never if counts[name]]
 
 
 def judge(
@@ -54,21 +54,21 @@ def judge(
     default those of the run's own consumer in a group.
     """
     if before is None:
-        before = {read.value for one in history.of("group") for read in one.reads}
-    acknowledged = {one.value for one in history.sends if one.outcome == "ok"}
-    copied, given = Counter(read.value for read in copy), [read.value for read in after]
-    seen = {*before, *given}
+        before = {read.value for reader in history.of("group") for read in reader.reads}
+    acknowledged = {send.value for send in history.sends if send.outcome == "ok"}
+    copied, delivered = Counter(read.value for read in copy), [read.value for read in after]
+    seen = {*before, *delivered}
     return Failover(
         acknowledged=len(acknowledged),
         copied=len(copied),
         read_before=len({*before}),
-        read_after=len(given),
+        read_after=len(delivered),
         lost=len(acknowledged - {*copied}),
         unread=len({*copied} - seen),
-        repeated=sum(one in before for one in given) + len(given) - len({*given}),
+        repeated=sum(value in before for value in delivered) + len(delivered) - len({*delivered}),
         copied_twice=sum(copied.values()) - len(copied),
         reordered=_reordered(copy),
-        unknown=len({*copied} - {one.value for one in history.sends}),
+        unknown=len({*copied} - {send.value for send in history.sends}),
     )
 
 
