@@ -325,13 +325,11 @@ def queries(ports: Iterable[int], token: str) -> list[Metric]:
     metrics = {gauge: Metric(name, text) for gauge, (name, text, _) in QUERY_METRICS.items()}
     for port in ports:
         try:
-            address = f"http://127.0.0.1:{port}"
-            application = json.loads(
-                fetched(f"{address}/api/v1/applications", token, DRIVER_SECONDS)
-            )[0]["name"]
-            gauges = json.loads(fetched(f"{address}/metrics/json/", token, DRIVER_SECONDS))[
-                "gauges"
-            ]
+            url = f"http://127.0.0.1:{port}"
+            application = json.loads(fetched(f"{url}/api/v1/applications", token, DRIVER_SECONDS))[
+                0
+            ]["name"]
+            gauges = json.loads(fetched(f"{url}/metrics/json/", token, DRIVER_SECONDS))["gauges"]
         except _NO_ANSWER:
             continue
         for name, gauge in gauges.items():
