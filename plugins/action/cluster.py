@@ -111,8 +111,8 @@ class ActionModule(LocalAction):
     def _complete_secrets(self) -> bool:
         """Make the certificates and passwords that the cluster lacks; return whether any is new."""
         before = self.cluster.inventory.secrets
-        authority = secrets.given_authority(self.cluster)
-        completed = secrets.complete(self.cluster, authority, store=not self._task.check_mode)
+        given_authority = secrets.given_authority(self.cluster)
+        completed = secrets.complete(self.cluster, given_authority, store=not self._task.check_mode)
         if completed == before and completed.store == before.store:
             return False
         self.cluster = run.renew(self.variables, {}, secrets=completed)
