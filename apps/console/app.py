@@ -64,10 +64,11 @@ _LONGEST_NUMBER = 19
 
 @dataclass(frozen=True)
 class Clients:
-    """How users of Kafka connect; `mechanism` is empty where they have no passwords."""
+    """How users of Kafka connect."""
 
     connection: Connection
     mechanism: str
+    """Empty where they have no passwords."""
 
     def accepts(self, user: str, password: str) -> bool:
         """Return whether Kafka accepts the password of a user.

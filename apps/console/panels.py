@@ -19,10 +19,11 @@ _LABEL = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 
 @dataclass(frozen=True)
 class Query:
-    """A query of Prometheus; `legend` names a series of its answer by labels in `{{ }}`."""
+    """A query of Prometheus."""
 
     query: str
     legend: str = ""
+    """Names a series of its answer by labels in `{{ }}`."""
 
     def of(self, host: str = ".+") -> str:
         """Return the query for the hosts that a regular expression matches."""
@@ -36,17 +37,16 @@ class Query:
 
 @dataclass(frozen=True)
 class Panel:
-    """One picture; `needs` has the jobs, and other parts, without which it shows nothing.
-
-    A number above `bad_above` is bad.
-    """
+    """One picture."""
 
     title: str
     unit: str
     queries: tuple[Query, ...]
     kind: str = GRAPH
     needs: frozenset[str] = frozenset()
+    """The jobs, and other parts, without which it shows nothing."""
     bad_above: float | None = None
+    """A number above it is bad."""
 
     @property
     def has_host(self) -> bool:

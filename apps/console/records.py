@@ -37,26 +37,26 @@ class RecordsError(Exception):
 
 @dataclass(frozen=True)
 class Request:
-    """Which records: `count` of a partition from `offset` on, its last ones if that is None."""
+    """Which records of a partition."""
 
     topic: str
     partition: int
     offset: int | None
+    """From which on; its last ones if None."""
     count: int
+    """How many."""
     size: int
 
 
 @dataclass(frozen=True)
 class Fetched:
-    """Records of a partition, with its first and its next offset.
-
-    `problem` says why there are not more of them.
-    """
+    """Records of a partition, with its first and its next offset."""
 
     first: int
     end: int
     records: list[Any]
     problem: str = ""
+    """Why there are not more of them."""
 
     def described(self) -> dict[str, Any]:
         """Return them as plain data; nothing is decoded."""

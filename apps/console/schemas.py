@@ -210,10 +210,10 @@ def _references(entry: Mapping[str, Any]) -> list[tuple[str, str]]:
     try:
         return [
             (
-                str(reference["name"]),
-                f"subjects/{quote(reference['subject'], safe='')}/versions/{reference['version']:d}",
+                str(imported["name"]),
+                f"subjects/{quote(imported['subject'], safe='')}/versions/{imported['version']:d}",
             )
-            for reference in entry.get("references") or ()
+            for imported in entry.get("references") or ()
         ]
     except (LookupError, TypeError, ValueError) as error:
         message = "a reference of its schema cannot be read"

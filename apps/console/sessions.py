@@ -19,13 +19,14 @@ _TOKEN_BYTES = 32
 
 @dataclass
 class Session:
-    """A user who is signed in; `password` is that of a user of Kafka, empty for another one.
-
-    Records are read with it: the console itself may read none.
-    """
+    """A user who is signed in."""
 
     user: str
     password: str = field(default="", repr=False)
+    """That of a user of Kafka, empty for another one.
+
+    Records are read with it: the console itself may read none.
+    """
     begun: float = 0.0
     used: float = 0.0
     checked: float = 0.0
