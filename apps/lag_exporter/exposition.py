@@ -14,10 +14,11 @@ Sample = tuple[Mapping[str, str], float]
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric: `kind` is gauge or counter."""
+    """A metric."""
 
     name: str
     kind: str
+    """Gauge or counter."""
     help: str
     samples: Iterable[Sample]
 

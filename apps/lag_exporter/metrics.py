@@ -13,9 +13,10 @@ Groups = Mapping[str, Tracked]
 
 @dataclass(frozen=True)
 class Counters:
-    """How the exporter itself does; `last_success` is in seconds since 1970, 0 for never."""
+    """How the exporter itself does."""
 
     last_success: float = 0.0
+    """In seconds since 1970, 0 for never."""
     errors: int = 0
     duration: float = 0.0
     skipped: int = 0

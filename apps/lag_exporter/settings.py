@@ -12,21 +12,22 @@ _LEAST_KEEP = 120.0
 
 @dataclass(frozen=True)
 class Settings:
-    """Where the cluster is described, what to listen on, and which groups to read.
-
-    `client` is a file of Kafka's client properties, `library` the directory with kafka-python.
-    `interval` is in seconds; of the groups that match `groups` and not `excluded`, whole names, at
-    most `max_groups` are read.
-    """
+    """Where the cluster is described, what to listen on, and which groups to read."""
 
     client: Path
+    """A file of Kafka's client properties."""
     library: Path
+    """The directory with kafka-python."""
     address: str
     port: int
     interval: float
+    """In seconds."""
     groups: re.Pattern[str]
+    """Matches whole names of the groups that are read."""
     excluded: re.Pattern[str]
+    """Matches whole names of groups that are not."""
     max_groups: int
+    """How many of them are read at most."""
 
     @property
     def keep(self) -> float:
