@@ -15,24 +15,25 @@ from apps.ledger.history import History, Read
 
 @dataclass(frozen=True)
 class Failover:
-    """Numbers of records, of the moment at which the group has read all that was copied.
-
-    `lost` were acknowledged and not copied, which is what the mirror was behind; they are still in
-    the first cluster. `unread` were copied, and the group got them on neither side. `repeated` were
-    given to the group on both. The others have to be 0: `copied_twice`, `reordered` within a
-    partition, and `unknown`, which nobody has sent.
-    """
+    """Numbers of records, of the moment at which the group has read all that was copied."""
 
     acknowledged: int
     copied: int
     read_before: int
     read_after: int
     lost: int
+    """Acknowledged and not copied, which is what the mirror was behind; they are still in the
+    first cluster."""
     unread: int
+    """Copied, and the group got them on neither side."""
     repeated: int
+    """Given to the group on both."""
     copied_twice: int
+    """Has to be 0."""
     reordered: int
+    """Within a partition; has to be 0."""
     unknown: int
+    """Which nobody has sent; has to be 0."""
 
     def wrong(self) -> list[str]:
         """Return what must not happen, however suddenly the first cluster is lost."""

@@ -33,11 +33,7 @@ class Machine:
 
 @dataclass(frozen=True)
 class Fault:
-    """One fault and what became of it.
-
-    `passed` needs a proof that it happened, when it began and when the cluster was healthy again,
-    and a recovery within its limit. What is null was not measured.
-    """
+    """One fault and what became of it; what is null was not measured."""
 
     number: int
     name: str
@@ -53,6 +49,8 @@ class Fault:
     """Seconds without an acknowledgement, where the suite has seen it itself."""
     proof: str
     verdict: Verdict
+    """`passed` needs a proof that it happened, when it began and when the cluster was healthy
+    again, and a recovery within its limit."""
     detail: str
 
     def window(self) -> tuple[float, float] | None:
