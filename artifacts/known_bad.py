@@ -36,15 +36,15 @@ Entry = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Part:
-    """A part in a version; `where` is the file that has it, `distribution` as `kafka-4.3.1`.
-
-    `name` is written as in known-bad.yml, and `:name` of a jar whose group is not known.
-    """
+    """A part in a version."""
 
     name: str
+    """Written as in known-bad.yml, and `:name` of a jar whose group is not known."""
     version: str
     where: str
+    """The file that has it."""
     distribution: str = ""
+    """As `kafka-4.3.1`."""
 
 
 def is_bad(part: Part, entry: Entry) -> bool:
