@@ -97,8 +97,8 @@ def _escaped(text: str) -> str:
 
 def certificate_end(pem: bytes) -> float | None:
     """Return when the first certificate of a text ends, in seconds since 1970; None without one."""
-    found = _CERTIFICATE.search(pem)
-    match = _VALIDITY.search(base64.b64decode(found[1])) if found else None
+    block = _CERTIFICATE.search(pem)
+    match = _VALIDITY.search(base64.b64decode(block[1])) if block else None
     if match is None:
         return None
     if match[3]:  # of 1950 to 2049
@@ -217,19 +217,21 @@ def streams(jobs: Mapping[str, Mapping[str, Any]], newest: Mapping[str, float]) 
         "spark_stream_late_after_seconds",
         "After how many seconds without a commit a job is late, by its late_after.",
     )
-    for job, one in jobs.items():
+    for job, stream in jobs.items():
         labels = {"job_name": job}
         if job in newest:
             last.samples.append((labels, round(newest[job], 3)))
-        if one["late_after"]:
-            late.samples.append((labels, float(one["late_after"])))
+        if stream["late_after"]:
+            late.samples.append((labels, float(stream["late_after"])))
     return [last, late]
 
 
 def commits(jobs: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
     """Return job -> its last commit, where checkpoints are directories of this host."""
-    found = {job: max(_commits(Path(one["checkpoint"])), default=None) for job, one in jobs.items()}
-    return {job: newest for job, newest in found.items() if newest is not None}
+    latest = {
+        job: max(_commits(Path(stream["checkpoint"])), default=None) for job, stream in jobs.items()
+    }
+    return {job: newest for job, newest in latest.items() if newest is not None}
 
 
 def _commits(checkpoint: Path) -> Iterator[float]:
@@ -258,29 +260,29 @@ def hdfs_commits(settings: Mapping[str, Any], net: Path = NET) -> dict[str, floa
         # Without any time left it fails at once.
         return json.loads(fetched(url, "", max(0.0, end - time.monotonic())))
 
-    found = {}
-    for job, one in jobs.items():
+    latest = {}
+    for job, stream in jobs.items():
         with contextlib.suppress(*_NO_ANSWER):
-            found[job] = max(_hdfs_commits(asked, one["checkpoint"]))
-    return found
+            latest[job] = max(_hdfs_commits(asked, stream["checkpoint"]))
+    return latest
 
 
-def _hdfs_commits(asked: Callable[[str, str], Any], checkpoint: str) -> Iterator[float]:
+def _hdfs_commits(ask: Callable[[str, str], Any], checkpoint: str) -> Iterator[float]:
     """Yield as `_commits` does; times of WebHDFS are in milliseconds."""
-    found = asked(checkpoint, "LISTSTATUS")["FileStatuses"]["FileStatus"]
-    folders = {one["pathSuffix"]: one for one in found if one["type"] == "DIRECTORY"}
+    statuses = ask(checkpoint, "LISTSTATUS")["FileStatuses"]["FileStatus"]
+    folders = {status["pathSuffix"]: status for status in statuses if status["type"] == "DIRECTORY"}
     if "commits" in folders:
         yield folders["commits"]["modificationTime"] / 1000
         return
     for name in folders:
         with contextlib.suppress(HTTPError):  # no checkpoint
-            status = asked(f"{checkpoint}/{name}/commits", "GETFILESTATUS")["FileStatus"]
+            status = ask(f"{checkpoint}/{name}/commits", "GETFILESTATUS")["FileStatus"]
             yield status["modificationTime"] / 1000
 
 
 def written(metrics: Iterable[Metric]) -> str:
     """Return metrics as Prometheus reads them."""
-    return "".join(f"{line}\n" for one in metrics for line in one.lines)
+    return "".join(f"{line}\n" for metric in metrics for line in metric.lines)
 
 
 def text(
@@ -302,7 +304,7 @@ def text(
 
 def ports_of(user: str, net: Path = NET) -> set[int]:
     """Return the ports of this host on which an account listens, and no other."""
-    found: dict[int, set[int]] = {}
+    listeners: dict[int, set[int]] = {}
     for table in (net / "tcp", net / "tcp6"):
         try:
             lines = table.read_text(encoding="ascii").splitlines()[1:]
@@ -310,33 +312,33 @@ def ports_of(user: str, net: Path = NET) -> set[int]:
             continue
         for _, local, _, state, _, _, _, owner, *_ in map(str.split, lines):
             if state == _LISTEN:
-                found.setdefault(int(local.rpartition(":")[2], 16), set()).add(int(owner))
+                listeners.setdefault(int(local.rpartition(":")[2], 16), set()).add(int(owner))
     try:
-        own = {pwd.getpwnam(user).pw_uid}
+        expected = {pwd.getpwnam(user).pw_uid}
     except KeyError:
         return set()
-    return {port for port, owners in found.items() if owners == own}
+    return {port for port, owners in listeners.items() if owners == expected}
 
 
 def queries(ports: Iterable[int], token: str) -> list[Metric]:
     """Return what the drivers at these ports say of their streaming queries."""
-    found = {gauge: Metric(name, text) for gauge, (name, text, _) in QUERY_METRICS.items()}
+    metrics = {gauge: Metric(name, text) for gauge, (name, text, _) in QUERY_METRICS.items()}
     for port in ports:
         try:
-            own = f"http://127.0.0.1:{port}"
-            application = json.loads(fetched(f"{own}/api/v1/applications", token, DRIVER_SECONDS))[
+            url = f"http://127.0.0.1:{port}"
+            application = json.loads(fetched(f"{url}/api/v1/applications", token, DRIVER_SECONDS))[
                 0
             ]["name"]
-            gauges = json.loads(fetched(f"{own}/metrics/json/", token, DRIVER_SECONDS))["gauges"]
+            gauges = json.loads(fetched(f"{url}/metrics/json/", token, DRIVER_SECONDS))["gauges"]
         except _NO_ANSWER:
             continue
-        for name, one in gauges.items():
+        for name, gauge in gauges.items():
             match = _QUERY.fullmatch(name)
-            if match and match["gauge"] in found and isinstance(one.get("value"), (int, float)):
+            if match and match["gauge"] in metrics and isinstance(gauge.get("value"), (int, float)):
                 labels = {"application": str(application), "query": match["query"]}
-                value = one["value"] * QUERY_METRICS[match["gauge"]][2]
-                found[match["gauge"]].samples.append((labels, value))
-    return list(found.values())
+                value = gauge["value"] * QUERY_METRICS[match["gauge"]][2]
+                metrics[match["gauge"]].samples.append((labels, value))
+    return list(metrics.values())
 
 
 class NoRedirects(urllib.request.HTTPRedirectHandler):
@@ -356,12 +358,12 @@ def fetched(url: str, token: str, seconds: float = SOURCE_SECONDS) -> bytes:
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     request = urllib.request.Request(url, headers=headers)  # noqa: S310 - http of this host
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), NoRedirects())
-    with opener.open(request, timeout=seconds) as answer:
-        found = bytes(answer.read(LARGEST_ANSWER + 1))
-    if len(found) > LARGEST_ANSWER:
+    with opener.open(request, timeout=seconds) as response:
+        content = bytes(response.read(LARGEST_ANSWER + 1))
+    if len(content) > LARGEST_ANSWER:
         message = f"the answer of {url} is larger than {LARGEST_ANSWER} bytes"
         raise OSError(message)
-    return found
+    return content
 
 
 def answer(settings: Mapping[str, Any], name: str) -> bytes | None:

@@ -39,9 +39,9 @@ def render(keys: Mapping[str, Mapping[str, object]]) -> str:
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
-def main(read: Callable[[Path], Mapping[str, Mapping[str, object]]], what: str) -> int:
+def main(read: Callable[[Path], Mapping[str, Mapping[str, object]]], product: str) -> int:
     """Run the command line of a product: write the table of the distribution in a directory."""
-    parser = argparse.ArgumentParser(description=f"Write the table of the keys of {what}.")
+    parser = argparse.ArgumentParser(description=f"Write the table of the keys of {product}.")
     parser.add_argument("home", type=Path, help="directory of the unpacked distribution")
     parser.add_argument("out", type=Path, help="JSON file to write")
     options = parser.parse_args(sys.argv[1:])

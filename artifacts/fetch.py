@@ -33,23 +33,23 @@ def fetch(source: str, sha512: str, out: Path) -> None:
         OSError: `source` cannot be read.
 
     """
-    wanted = sha512.lower()
-    if not re.fullmatch(r"[0-9a-f]{128}", wanted):
+    expected = sha512.lower()
+    if not re.fullmatch(r"[0-9a-f]{128}", expected):
         message = f"sha512 is {sha512!r}; write the 128 hexadecimal digits published with {source}"
         raise ValueError(message)
-    if out.is_file() and sha512_of(out) == wanted:
+    if out.is_file() and sha512_of(out) == expected:
         return
     url = source if re.match(r"\w+://", source) else Path(source).expanduser().resolve().as_uri()
-    part = out.with_name(out.name + ".part")
-    part.parent.mkdir(parents=True, exist_ok=True)
-    with urllib.request.urlopen(url, timeout=TIMEOUT) as stream, part.open("wb") as kept:  # noqa: S310 - any scheme that the operator names; the sum decides
-        shutil.copyfileobj(stream, kept)
-    got = sha512_of(part)
-    if got != wanted:
-        part.unlink()
-        message = f"{source} has the sha512 {got}, expected {wanted}; nothing of it was used"
+    partial_file = out.with_name(out.name + ".part")
+    partial_file.parent.mkdir(parents=True, exist_ok=True)
+    with urllib.request.urlopen(url, timeout=TIMEOUT) as stream, partial_file.open("wb") as file:  # noqa: S310 - any scheme that the operator names; the sum decides
+        shutil.copyfileobj(stream, file)
+    got = sha512_of(partial_file)
+    if got != expected:
+        partial_file.unlink()
+        message = f"{source} has the sha512 {got}, expected {expected}; nothing of it was used"
         raise ValueError(message)
-    part.replace(out)
+    partial_file.replace(out)
 
 
 def main(arguments: list[str] | None = None) -> int:

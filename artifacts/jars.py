@@ -29,10 +29,10 @@ def parts_of(name: str, jar: zipfile.ZipFile) -> Iterator[Part]:
     for path in jar.namelist():
         if re.fullmatch(r"META-INF/maven/[^/]+/[^/]+/pom\.properties", path):
             text = jar.read(path).decode(errors="replace")
-            found = dict(re.findall(r"(?m)^(groupId|artifactId|version)=(.*?)\s*$", text))
-            if len(found) == 3:
-                yield found["groupId"], found["artifactId"], found["version"]
-                names.append(found["artifactId"])
+            properties = dict(re.findall(r"(?m)^(groupId|artifactId|version)=(.*?)\s*$", text))
+            if len(properties) == 3:
+                yield properties["groupId"], properties["artifactId"], properties["version"]
+                names.append(properties["artifactId"])
     written = _NAME.fullmatch(name)
     if written and written["name"] not in names:
         yield "", written["name"], written["version"]
@@ -40,14 +40,14 @@ def parts_of(name: str, jar: zipfile.ZipFile) -> Iterator[Part]:
 
 def parts(tarball: Path) -> list[Part]:
     """Return the parts in all jars of a tar file, each once."""
-    found: set[Part] = set()
+    distinct: set[Part] = set()
     with tarfile.open(tarball) as archive:
         for member in archive:
             stream = archive.extractfile(member) if member.name.endswith(".jar") else None
             if stream:
                 with zipfile.ZipFile(io.BytesIO(stream.read())) as jar:
-                    found.update(parts_of(Path(member.name).name, jar))
-    return sorted(found)
+                    distinct.update(parts_of(Path(member.name).name, jar))
+    return sorted(distinct)
 
 
 def component(group: str, name: str, version: str) -> dict[str, str]:
@@ -68,13 +68,13 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("tarball", type=Path, help="packed distribution")
     parser.add_argument("out", type=Path, help="CycloneDX file to write")
     options = parser.parse_args(arguments)
-    found = {
+    bom = {
         "bomFormat": "CycloneDX",
         "specVersion": "1.6",
         "version": 1,
         "components": [component(*part) for part in parts(options.tarball)],
     }
-    options.out.write_text(f"{json.dumps(found, indent=2)}\n", encoding="utf-8")
+    options.out.write_text(f"{json.dumps(bom, indent=2)}\n", encoding="utf-8")
     return 0
 
 

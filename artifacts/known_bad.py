@@ -36,21 +36,21 @@ Entry = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Part:
-    """A part in a version; `where` is the file that has it, `distribution` as `kafka-4.3.1`.
-
-    `name` is written as in known-bad.yml, and `:name` of a jar whose group is not known.
-    """
+    """A part in a version."""
 
     name: str
+    """Written as in known-bad.yml, and `:name` of a jar whose group is not known."""
     version: str
     where: str
+    """The file that has it."""
     distribution: str = ""
+    """As `kafka-4.3.1`."""
 
 
 def is_bad(part: Part, entry: Entry) -> bool:
     """Return whether an entry means a part; a version without a number is one before all others."""
-    same = entry["part"].endswith if part.name.startswith(":") else entry["part"].__eq__
-    if not same(part.name) or part.distribution in entry.get("accepted", {}):
+    matches = entry["part"].endswith if part.name.startswith(":") else entry["part"].__eq__
+    if not matches(part.name) or part.distribution in entry.get("accepted", {}):
         return False
     return model.includes(entry, part.version)
 
@@ -64,12 +64,12 @@ def is_for_the_inventory(part: Part) -> bool:
 
 def problems(parts: Iterable[Part], entries: Iterable[Entry]) -> list[str]:
     """Return a line for each part that is known to be bad."""
-    known = list(entries)
+    listed = list(entries)
     return [
         f"{part.where}: {part.name} {part.version} ({entry['id']}: {entry['reason']}); "
         + (f"fixed in {entry['below']}" if "below" in entry else "use another part")
         for part in parts
-        for entry in known
+        for entry in listed
         if is_bad(part, entry) and not is_for_the_inventory(part)
     ]
 
@@ -78,12 +78,12 @@ def of_pom(path: Path, where: str) -> Iterator[Part]:
     """Yield the dependencies of a pom.xml."""
     project = ET.parse(path).getroot()  # noqa: S314 - a file of this repository
     values = {
-        f"${{{one.tag.removeprefix(_POM)}}}": one.text or ""
-        for one in project.iterfind(f"{_POM}properties/*")
+        f"${{{element.tag.removeprefix(_POM)}}}": element.text or ""
+        for element in project.iterfind(f"{_POM}properties/*")
     }
-    for one in project.iterfind(f"{_POM}dependencies/{_POM}dependency"):
+    for dependency in project.iterfind(f"{_POM}dependencies/{_POM}dependency"):
         group, name, version = (
-            one.findtext(f"{_POM}{tag}", "") for tag in ("groupId", "artifactId", "version")
+            dependency.findtext(f"{_POM}{tag}", "") for tag in ("groupId", "artifactId", "version")
         )
         yield Part(f"{group}:{name}", values.get(version, version), where, distribution(path))
 
@@ -97,10 +97,14 @@ def of_requirements(path: Path, where: str) -> Iterator[Part]:
 def of_bom(path: Path) -> Iterator[Part]:
     """Yield the components of a CycloneDX file."""
     made_for = "-".join(path.stem.split("-")[:2])
-    for one in json.loads(path.read_text(encoding="utf-8")).get("components", []):
-        python = one.get("purl", "").startswith("pkg:pypi/")
-        name = _package(one["name"]) if python else f"{one.get('group', '')}:{one['name']}"
-        yield Part(name, one.get("version", ""), path.name, made_for)
+    for component in json.loads(path.read_text(encoding="utf-8")).get("components", []):
+        python = component.get("purl", "").startswith("pkg:pypi/")
+        name = (
+            _package(component["name"])
+            if python
+            else f"{component.get('group', '')}:{component['name']}"
+        )
+        yield Part(name, component.get("version", ""), path.name, made_for)
 
 
 def pinned(root: Path) -> Iterator[Part]:
@@ -126,11 +130,13 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Name parts that are known to be bad.")
     parser.add_argument("boms", nargs="*", type=Path, metavar="BOM", help="CycloneDX file")
     options = parser.parse_args(arguments)
-    parts = list(pinned(ROOT) if not options.boms else (x for p in options.boms for x in of_bom(p)))
-    found = problems(parts, yaml.safe_load(LIST.read_text(encoding="utf-8")))
-    for line in found:
+    parts = list(
+        pinned(ROOT) if not options.boms else (part for bom in options.boms for part in of_bom(bom))
+    )
+    lines = problems(parts, yaml.safe_load(LIST.read_text(encoding="utf-8")))
+    for line in lines:
         sys.stdout.write(f"{line}\n")
-    return 1 if found else 0
+    return 1 if lines else 0
 
 
 if __name__ == "__main__":

@@ -41,9 +41,9 @@ def configuration() -> dict[Path, str]:
     keys = sorted({key for profile in PROFILES.values() for key in profile.settings})
     rows = []
     for key in keys:
-        found = [profile.settings.get(key) for profile in PROFILES.values()]
-        reasons = dict.fromkeys(one.why for one in found if one)
-        cells = [_code(one.formula or one.value) if one else "" for one in found]
+        settings = [profile.settings.get(key) for profile in PROFILES.values()]
+        reasons = dict.fromkeys(setting.why for setting in settings if setting)
+        cells = [_code(setting.formula or setting.value) if setting else "" for setting in settings]
         rows.append([_code(key), *cells, "; ".join(reasons)])
     lines = [
         "# Kafka's configuration",
@@ -96,7 +96,7 @@ def _key_changes() -> list[str]:
     from ansible_collections.millrace.streaming.plugins.module_utils.formats import versions
 
     gone = sorted(versions.removed_keys().items(), key=lambda item: (item[1].since, item[0]))
-    removed = [[_code(key), one.since, one.instead] for key, one in gone]
+    removed = [[_code(key), removal.since, removal.instead] for key, removal in gone]
     deprecated = [
         [_code(key), old.since, old.instead, old.why]
         for key, old in versions.DEPRECATED_KEYS.items()
@@ -128,9 +128,9 @@ def defaults_around(key: str, release: str) -> list[str]:
         versions,
     )
 
-    known = sorted(versions.KAFKA.supported, key=versions.release_numbers)
-    new = next(version for version in known if version.startswith(f"{release}."))
-    old = known[known.index(new) - 1]
+    supported = sorted(versions.KAFKA.supported, key=versions.release_numbers)
+    new = next(version for version in supported if version.startswith(f"{release}."))
+    old = supported[supported.index(new) - 1]
     return [str(key_table.load(version)[key]["default"]) for version in (old, new)]
 
 
@@ -223,7 +223,7 @@ def variables() -> dict[Path, str]:
     ]
     for role in sorted(path for path in (ROOT / "roles").iterdir() if path.is_dir()):
         lines += role_section(role.name, _yaml(role / "meta" / "argument_specs.yml"))
-    given: Mapping[str, Mapping[str, Any]] = _yaml(ROOT / "meta/parameters.yml")["parameters"]
+    parameters: Mapping[str, Mapping[str, Any]] = _yaml(ROOT / "meta/parameters.yml")["parameters"]
     lines += [
         "",
         "## Parameters of the playbooks",
@@ -231,7 +231,7 @@ def variables() -> dict[Path, str]:
         "Given with `-e`, in addition to the variables of the entry points above. A name that is",
         "nearly one of these is refused, and so is a value of the wrong type.",
         "",
-        *_variables(given),
+        *_variables(parameters),
     ]
     return {ROOT / "docs" / "variables.md": "\n".join(lines) + "\n"}
 
@@ -343,7 +343,7 @@ def ports() -> dict[Path, str]:
         "firewall has to let through, besides SSH from the control node. Of your own inventory,",
         "`playbooks/explain.yml` with `-e explain_ports=true` shows the same.",
         "",
-        *(f"- **{who}**: {meaning}" for who, meaning in CALLERS.items()),
+        *(f"- **{caller}**: {meaning}" for caller, meaning in CALLERS.items()),
         "",
         "Options of Java that open a port (JMX, a debugger) are listed where the inventory has",
         "them. JMX opens a second port, any free one, unless",
@@ -358,14 +358,14 @@ def ports() -> dict[Path, str]:
         "[security](security.md#firewall). Hosts of the inventory reach all ports there: they are",
         "clients, and check each other.",
     ]
-    for path in sorted(one for one in (ROOT / "inventories").iterdir() if one.is_dir()):
+    for path in sorted(path for path in (ROOT / "inventories").iterdir() if path.is_dir()):
         # A copy: a lookup may write a secret beside the inventory.
         with tempfile.TemporaryDirectory() as folder:
             cluster = resolve(from_directory(shutil.copytree(path, Path(folder) / path.name)))
         rows = [
-            [", ".join(hosts), port, who, _code(name)]
-            for hosts, found in explain_report.port_rows(explain.ports(cluster)).items()
-            for port, who, name in found
+            [", ".join(hosts), port, caller, _code(name)]
+            for hosts, entries in explain_report.port_rows(explain.ports(cluster)).items()
+            for port, caller, name in entries
         ]
         header = ["hosts", "port", "who connects", "set by"]
         lines += ["", f"## {path.name}", "", *_table(header, rows)]
@@ -428,15 +428,15 @@ def alerts() -> dict[Path, str]:
 
     They are in docs/alerts.json, which has what these write to build/alerts.json.
     """
-    found = json.loads((ROOT / "docs/alerts.json").read_text(encoding="utf-8"))
+    recorded = json.loads((ROOT / "docs/alerts.json").read_text(encoding="utf-8"))
     title = "## Seen on a real cluster"
     page = ROOT / "docs/alerts.md"
     above, _, _ = page.read_text(encoding="utf-8").partition(title)
     rows = [
-        [_alert(one["alert"]), *(str(one[key]) for key in ("fault", "lab", "fired", "cleared"))]
-        for one in found["alerts"]
+        [_alert(alert["alert"]), *(str(alert[key]) for key in ("fault", "lab", "fired", "cleared"))]
+        for alert in recorded["alerts"]
     ]
-    unseen = [f"- {_alert(name)}" for name in found["not_yet_seen"]]
+    unseen = [f"- {_alert(name)}" for name in recorded["not_yet_seen"]]
     if unseen:
         unseen = ["", "Not yet seen on a cluster, but tested with `promtool`:", "", *unseen]
     lines = [
@@ -444,7 +444,7 @@ def alerts() -> dict[Path, str]:
         "",
         _generated("alerts", "docs/alerts.json"),
         "",
-        f"On {found['date']}, on the lab named in each row, scraped every 5 s, `vm` every 15 s.",
+        f"On {recorded['date']}, on the lab named in each row, scraped every 5 s, `vm` every 15 s.",
         "The faults were injected on real daemons, several at a time; each alert went through",
         "Alertmanager to a webhook. Seconds are from the fault until the receiver had the alert,",
         "and from when its healing began until it had the message that the alert is over.",

@@ -53,22 +53,22 @@ def _hosts() -> dashboard.QueryVariable:
 
 def _places(view: View) -> list[models.GridPos]:
     """Return where panels are: in rows, from left to right."""
-    found, x, y, tallest = [], 0, 0, 0
+    places, column, row, tallest = [], 0, 0, 0
     for panel in view.panels:
         width, height = NUMBER_SIZE if panel.kind == NUMBER else GRAPH_SIZE
-        if x + width > COLUMNS or (tallest and height != tallest):
-            x, y, tallest = 0, y + tallest, 0
-        found.append(models.GridPos(h=height, w=width, x=x, y=y))
-        x, tallest = x + width, height
-    return found
+        if column + width > COLUMNS or (tallest and height != tallest):
+            column, row, tallest = 0, row + tallest, 0
+        places.append(models.GridPos(h=height, w=width, x=column, y=row))
+        column, tallest = column + width, height
+    return places
 
 
 def _panel(panel: Panel) -> stat.Panel | timeseries.Panel:
     made = _number(panel) if panel.kind == NUMBER else _graph()
     made = made.title(panel.title).unit(panel.unit).datasource(SOURCE)
-    for number, one in enumerate(panel.queries):
-        query = prometheus.Dataquery().expr(one.query).ref_id(chr(ord("A") + number))
-        query = query.legend_format(one.legend) if one.legend else query
+    for number, panel_query in enumerate(panel.queries):
+        query = prometheus.Dataquery().expr(panel_query.query).ref_id(chr(ord("A") + number))
+        query = query.legend_format(panel_query.legend) if panel_query.legend else query
         made = made.with_target(query.instant() if panel.kind == NUMBER else query.range())
     return made
 

@@ -64,10 +64,11 @@ _LONGEST_NUMBER = 19
 
 @dataclass(frozen=True)
 class Clients:
-    """How users of Kafka connect; `mechanism` is empty where they have no passwords."""
+    """How users of Kafka connect."""
 
     connection: Connection
     mechanism: str
+    """Empty where they have no passwords."""
 
     def accepts(self, user: str, password: str) -> bool:
         """Return whether Kafka accepts the password of a user.
@@ -113,7 +114,9 @@ class Console:
             Route("/api/sign-out", self.sign_out, methods=["POST"]),
         ]
         handlers: Any = {HTTPException: _said, Exception: _failed}
-        return Starlette(routes=[_with_headers(one) for one in routes], exception_handlers=handlers)
+        return Starlette(
+            routes=[_with_headers(route) for route in routes], exception_handlers=handlers
+        )
 
     async def page(self, _: Request) -> Response:
         """Return the page, without anything of the cluster."""
@@ -138,46 +141,46 @@ class Console:
         desired = self._records(request)
         try:
             with self.reading.place(session.user, network(_address(request))):
-                answer = await anyio.to_thread.run_sync(
+                fetched = await anyio.to_thread.run_sync(
                     self.reading.read, self.clients.of(session), desired, limiter=self._readers
                 )
         except records.RecordsError as error:
             if error.status == records.SIGNED_OUT:
                 self.sessions.end(request.cookies.get(COOKIE, ""))
             raise HTTPException(error.status, str(error)) from error
-        return JSONResponse(answer)
+        return JSONResponse(fetched)
 
     async def chart(self, request: Request) -> Response:
         """Return a panel of a view, or the lag of a group."""
         await self._session(request)
-        given = request.query_params
-        seconds = _number(given.get("seconds"), "seconds")
+        parameters = request.query_params
+        seconds = _number(parameters.get("seconds"), "seconds")
         if seconds is None or seconds not in views.RANGES:
             text = f"The parameter seconds is one of {', '.join(map(str, views.RANGES))}."
             raise HTTPException(400, text)
-        host = given.get("host", "")
-        if host and host not in {one["name"] for one in self.settings.hosts}:
+        host = parameters.get("host", "")
+        if host and host not in {entry["name"] for entry in self.settings.hosts}:
             raise HTTPException(404, "There is no such host.")
-        panel = self._panel(given)
+        panel = self._panel(parameters)
         if self._prometheus is None:
             raise HTTPException(404, "There is no Prometheus.")
         try:
-            found = await anyio.to_thread.run_sync(
+            chart = await anyio.to_thread.run_sync(
                 views.shown, self._prometheus, panel, seconds, host, limiter=self._charts
             )
         except RestError as error:
             raise HTTPException(503, str(error)) from error
-        return JSONResponse(found)
+        return JSONResponse(chart)
 
-    def _panel(self, given: Mapping[str, str]) -> Panel:
+    def _panel(self, parameters: Mapping[str, str]) -> Panel:
         """Return the panel that a request names, by the title of a view's one or by a group."""
-        if group := given.get("group", ""):
+        if group := parameters.get("group", ""):
             return views.lag_of(group)
-        view = self._views.get(given.get("view", ""))
+        view = self._views.get(parameters.get("view", ""))
         if view is None:
             raise HTTPException(404, "There is no such view.")
         for panel in view.panels:
-            if panel.title == given.get("panel"):
+            if panel.title == parameters.get("panel"):
                 return panel
         raise HTTPException(404, "This view has no such panel.")
 
@@ -204,24 +207,24 @@ class Console:
             await anyio.sleep(max(0.0, begun + FAILED_SECONDS - time.monotonic()))
             raise HTTPException(401 if reason == REFUSED else 503, reason)
         LOG.info("sign-in of %r from %s", user, address)
-        answer = JSONResponse({"user": user})
-        answer.set_cookie(COOKIE, token, secure=True, httponly=True, samesite="strict")
-        return answer
+        response = JSONResponse({"user": user})
+        response.set_cookie(COOKIE, token, secure=True, httponly=True, samesite="strict")
+        return response
 
     async def sign_out(self, request: Request) -> Response:
         """End the session."""
         _refuse_other_sites(request)
         self.sessions.end(request.cookies.get(COOKIE, ""))
-        answer = JSONResponse({})
-        answer.delete_cookie(COOKIE, secure=True, httponly=True, samesite="strict")
-        return answer
+        response = JSONResponse({})
+        response.delete_cookie(COOKIE, secure=True, httponly=True, samesite="strict")
+        return response
 
     def _begin(self, user: str, password: str) -> str:
         """Return the token of a new session, empty if the user may not have one."""
         stored = self.settings.users.get(user)
-        own = passwords.matches(password, stored or self._nobody)
+        matching = passwords.matches(password, stored or self._nobody)
         if stored is not None:
-            return self.sessions.begin(user) if own else ""
+            return self.sessions.begin(user) if matching else ""
         if user not in self.settings.viewers:
             return ""
         if not self.clients.accepts(user, password):
@@ -252,15 +255,15 @@ class Console:
             return True
 
     def _records(self, request: Request) -> records.Request:
-        given = request.query_params
-        topic = given.get("topic", "")
+        parameters = request.query_params
+        topic = parameters.get("topic", "")
         if not 0 < len(topic) <= LONGEST_NAME:
             raise HTTPException(400, "The parameter topic is the name of a topic.")
-        offset = _number(given.get("offset"), "offset")
-        count = _number(given.get("count"), "count") or self.settings.most_records
+        offset = _number(parameters.get("offset"), "offset")
+        count = _number(parameters.get("count"), "count") or self.settings.most_records
         return records.Request(
             topic,
-            _number(given.get("partition"), "partition") or 0,
+            _number(parameters.get("partition"), "partition") or 0,
             offset,
             min(count, self.settings.most_records),
             self.settings.most_bytes,
@@ -282,8 +285,8 @@ def _number(text: str | None, name: str) -> int | None:
 def _refuse_other_sites(request: Request) -> None:
     """Refuse what the page of another site sends: browsers say where a request comes from."""
     origin = request.headers.get("origin")
-    other = origin is not None and urlsplit(origin).netloc != request.headers.get("host")
-    if other or request.headers.get("sec-fetch-site", "same-origin") != "same-origin":
+    foreign = origin is not None and urlsplit(origin).netloc != request.headers.get("host")
+    if foreign or request.headers.get("sec-fetch-site", "same-origin") != "same-origin":
         raise HTTPException(403, "This request comes from another site.")
 
 
@@ -294,15 +297,15 @@ async def _credentials(request: Request) -> tuple[str, str]:
     body = b""
     try:
         with anyio.fail_after(BODY_SECONDS):
-            async for part in request.stream():
-                body += part
+            async for chunk in request.stream():
+                body += chunk
                 if len(body) > LARGEST_BODY:
                     raise HTTPException(413, "The body is too large.")
     except TimeoutError as error:
         raise HTTPException(408, "The body did not arrive in time.") from error
     try:
-        found = json.loads(body)
-        user, password = found["user"], found["password"]
+        credentials = json.loads(body)
+        user, password = credentials["user"], credentials["password"]
     except (ValueError, LookupError, TypeError, RecursionError) as error:
         raise HTTPException(400, "The body has user and password.") from error
     if not (isinstance(user, str) and isinstance(password, str)):
@@ -326,7 +329,7 @@ def _with_headers(route: Route) -> Route:
         except ClientDisconnect:
             return Response(status_code=400)
 
-    methods = [one for one in route.methods or () if one != "HEAD"]
+    methods = [method for method in route.methods or () if method != "HEAD"]
     return Route(route.path, answer, methods=methods)
 
 

@@ -54,7 +54,7 @@ def _duration(seconds: float) -> str:
 
 def drawing(series: Sequence[Series], start: float, end: float, unit: str, label: str) -> str:
     """Return the chart of series between two times, as one element of SVG; `label` says it."""
-    values = [value for one in series for _, value in one.points if math.isfinite(value)]
+    values = [value for curve in series for _, value in curve.points if math.isfinite(value)]
     scale = _scale(min([0.0, *values]), max([0.0, *values]), binary=unit == "bytes")
     low, high = scale[0], scale[-1]
 
@@ -64,29 +64,29 @@ def drawing(series: Sequence[Series], start: float, end: float, unit: str, label
     def y(value: float) -> float:
         return HEIGHT - _BOTTOM - (value - low) / (high - low) * (HEIGHT - _TOP - _BOTTOM)
 
-    parts = [
+    elements = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" class="chart"'
         f' role="img" aria-label={_quoted(label)}>'
     ]
-    parts += [
+    elements += [
         f'<path class="grid" d="M{_LEFT} {y(value):.1f}H{WIDTH - _RIGHT}"/>'
         f'<text x="{_LEFT - 6}" y="{y(value) + 4:.1f}" text-anchor="end">'
         f"{escape(value_text(value, unit))}</text>"
         for value in scale
     ]
-    parts += [
+    elements += [
         f'<text x="{x(at):.1f}" y="{HEIGHT - 6}" text-anchor="{anchor}"'
         f' data-time="{at:.0f}">{_clock(at, end - start)}</text>'
         for at, anchor in ((start, "start"), ((start + end) / 2, "middle"), (end, "end"))
     ]
     step = _step(series)
-    for number, one in enumerate(series):
+    for number, curve in enumerate(series):
         lines = " ".join(
-            "M" + "L".join(f"{x(at):.1f} {y(value):.1f}" for at, value in part)
-            for part in _parts(one, step)
+            "M" + "L".join(f"{x(at):.1f} {y(value):.1f}" for at, value in segment)
+            for segment in _parts(curve, step)
         )
-        parts.append(f'<path class="line line{number % COLORS}" d="{lines}"/>')
-    return "".join([*parts, "</svg>"])
+        elements.append(f'<path class="line line{number % COLORS}" d="{lines}"/>')
+    return "".join([*elements, "</svg>"])
 
 
 def _clock(at: float, seconds: float) -> str:
@@ -96,21 +96,25 @@ def _clock(at: float, seconds: float) -> str:
 
 def _step(series: Sequence[Series]) -> float:
     """Return the time between two points."""
-    gaps = [b[0] - a[0] for one in series for a, b in zip(one.points, one.points[1:], strict=False)]
+    gaps = [
+        b[0] - a[0]
+        for curve in series
+        for a, b in zip(curve.points, curve.points[1:], strict=False)
+    ]
     return min(gaps, default=0.0)
 
 
-def _parts(one: Series, step: float) -> Iterator[list[tuple[float, float]]]:
+def _parts(curve: Series, step: float) -> Iterator[list[tuple[float, float]]]:
     """Yield the points without a gap; one alone twice, so that it is seen."""
-    part: list[tuple[float, float]] = []
-    for at, value in one.points:
-        if part and (not math.isfinite(value) or at - part[-1][0] > 1.5 * step):
-            yield part if len(part) > 1 else [*part, (part[0][0] + 1, part[0][1])]
-            part = []
+    segment: list[tuple[float, float]] = []
+    for at, value in curve.points:
+        if segment and (not math.isfinite(value) or at - segment[-1][0] > 1.5 * step):
+            yield segment if len(segment) > 1 else [*segment, (segment[0][0] + 1, segment[0][1])]
+            segment = []
         if math.isfinite(value):
-            part.append((at, value))
-    if part:
-        yield part if len(part) > 1 else [*part, (part[0][0] + 1, part[0][1])]
+            segment.append((at, value))
+    if segment:
+        yield segment if len(segment) > 1 else [*segment, (segment[0][0] + 1, segment[0][1])]
 
 
 def _scale(low: float, high: float, *, binary: bool) -> list[float]:
@@ -120,9 +124,9 @@ def _scale(low: float, high: float, *, binary: bool) -> list[float]:
         step = 2.0 ** math.ceil(math.log2(rough))
     else:
         power = 10.0 ** math.floor(math.log10(rough))
-        step = power * next((one for one in _STEPS if one * power >= rough), 10)
+        step = power * next((factor for factor in _STEPS if factor * power >= rough), 10)
     first, last = math.floor(low / step), max(math.ceil(high / step), 1)
-    return [step * one for one in range(first, last + 1)]
+    return [step * number for number in range(first, last + 1)]
 
 
 def _quoted(text: str) -> str:

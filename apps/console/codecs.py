@@ -81,12 +81,12 @@ def gzip(data: bytes) -> bytes:
     while data:
         member = zlib.decompressobj(_GZIP)
         while not member.eof:
-            part = member.decompress(data, _CHUNK)
+            chunk = member.decompress(data, _CHUNK)
             data = member.unconsumed_tail
-            if not part and not data and not member.eof:
+            if not chunk and not data and not member.eof:
                 message = "ends too early"
                 raise ValueError(message)
-            _append(output, part)
+            _append(output, chunk)
         data = member.unused_data
     return bytes(output)
 
@@ -111,25 +111,25 @@ def zstd(data: bytes) -> bytes:
     context = ctypes.c_void_p(functions.ZSTD_createDCtx())
     source = ctypes.create_string_buffer(data, len(data))
     chunk = ctypes.create_string_buffer(_CHUNK)
-    given = _Buffer(ctypes.addressof(source), len(data), 0)
+    source_buffer = _Buffer(ctypes.addressof(source), len(data), 0)
     output = bytearray()
-    left = 1
+    remaining = 1
     try:
         while True:
             taken = _Buffer(ctypes.addressof(chunk), _CHUNK, 0)
-            left = functions.ZSTD_decompressStream(
-                context, ctypes.byref(taken), ctypes.byref(given)
+            remaining = functions.ZSTD_decompressStream(
+                context, ctypes.byref(taken), ctypes.byref(source_buffer)
             )
-            if functions.ZSTD_isError(ctypes.c_size_t(left)):
-                name = functions.ZSTD_getErrorName(ctypes.c_size_t(left)).decode()
+            if functions.ZSTD_isError(ctypes.c_size_t(remaining)):
+                name = functions.ZSTD_getErrorName(ctypes.c_size_t(remaining)).decode()
                 message = f"cannot be decompressed: {name}"
                 raise ValueError(message)
             _append(output, chunk.raw[: taken.position])
-            if given.position == given.size and taken.position < _CHUNK:
+            if source_buffer.position == source_buffer.size and taken.position < _CHUNK:
                 break
     finally:
         functions.ZSTD_freeDCtx(context)
-    if left:
+    if remaining:
         message = "ends too early"
         raise ValueError(message)
     return bytes(output)
@@ -148,12 +148,12 @@ def lz4(data: bytes) -> bytes:
     source = ctypes.create_string_buffer(data, len(data))
     chunk = ctypes.create_string_buffer(_CHUNK)
     output = bytearray()
-    position, left = 0, 1
+    position, remaining = 0, 1
     try:
         while True:
             size = ctypes.c_size_t(_CHUNK)
             consumed = ctypes.c_size_t(len(data) - position)
-            left = functions.LZ4F_decompress(
+            remaining = functions.LZ4F_decompress(
                 context,
                 chunk,
                 ctypes.byref(size),
@@ -161,8 +161,8 @@ def lz4(data: bytes) -> bytes:
                 ctypes.byref(consumed),
                 None,
             )
-            if functions.LZ4F_isError(ctypes.c_size_t(left)):
-                name = functions.LZ4F_getErrorName(ctypes.c_size_t(left)).decode()
+            if functions.LZ4F_isError(ctypes.c_size_t(remaining)):
+                name = functions.LZ4F_getErrorName(ctypes.c_size_t(remaining)).decode()
                 message = f"cannot be decompressed: {name}"
                 raise ValueError(message)
             position += consumed.value
@@ -171,7 +171,7 @@ def lz4(data: bytes) -> bytes:
                 break
     finally:
         functions.LZ4F_freeDecompressionContext(context)
-    if left:
+    if remaining:
         message = "ends too early"
         raise ValueError(message)
     return bytes(output)
@@ -252,8 +252,8 @@ class _EscapedBuffer(bytearray):
     """A batch with parts of `_EscapedText`."""
 
     def __getitem__(self, key: Any) -> Any:  # noqa: ANN401 - as in bytearray
-        part = super().__getitem__(key)
-        return _EscapedText(part) if isinstance(key, slice) else part
+        selected = super().__getitem__(key)
+        return _EscapedText(selected) if isinstance(key, slice) else selected
 
 
 def _with_any_names(read: Callable[[Any], Any]) -> Callable[[Any], Any]:

@@ -51,35 +51,37 @@ class Collector:
     def read(self, name: str) -> None:
         """Read one service once."""
         try:
-            answer = self._readers[name]()
+            result = self._readers[name]()
         except Exception as error:  # noqa: BLE001, RUF100 - whatever it is, the page shows it
             LOG.warning("%s cannot be read: %s: %s", name, type(error).__name__, error)
-            answer = {"error": f"{type(error).__name__}: {error}"}
+            result = {"error": f"{type(error).__name__}: {error}"}
         with self._lock:
-            self._found[name], self._at[name] = answer, time.time()
+            self._found[name], self._at[name] = result, time.time()
 
     def snapshot(self) -> dict[str, Any]:
         """Return what the page shows."""
         now = time.time()
         limit = max(_LEAST_SECONDS, STALE * self._settings.refresh_seconds)
-        found: dict[str, Any] = {}
+        services: dict[str, Any] = {}
         with self._lock:
             for name in self._readers:
                 at = self._at.get(name, self._begun)
                 if now - at > limit:
-                    found[name] = {"error": f"no answer for {now - at:.0f} s"}
+                    services[name] = {"error": f"no answer for {now - at:.0f} s"}
                 else:
-                    found[name] = self._found.get(name, {"error": "it is being read"})
-        known = found.pop("hosts", {})
-        if isinstance(known.get("error"), str):  # nothing is known of any host
-            known = {}
+                    services[name] = self._found.get(name, {"error": "it is being read"})
+        host_states = services.pop("hosts", {})
+        if isinstance(host_states.get("error"), str):  # nothing is known of any host
+            host_states = {}
         return {
             "version": 1,
             "name": self._settings.name,
             "made": now,
-            "hosts": [{**one, **known.get(one["name"], {})} for one in self._settings.hosts],
+            "hosts": [
+                {**host, **host_states.get(host["name"], {})} for host in self._settings.hosts
+            ],
             "views": self._views,
-            **found,
+            **services,
         }
 
     def body(self) -> bytes:
@@ -90,7 +92,7 @@ class Collector:
         if (
             stale
             or not self._body
-            or any(time.time() - x > _LEAST_SECONDS for x in self._at.values())
+            or any(time.time() - at > _LEAST_SECONDS for at in self._at.values())
         ):
             text = json.dumps(self.snapshot(), separators=(",", ":"))
             self._body, self._body_of = gzip.compress(text.encode(), 5), mark

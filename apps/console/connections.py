@@ -49,7 +49,7 @@ class Listener(socket.socket):
         """
         connection, address = super().accept()
         places = networks(address[0])
-        self._connections = [one for one in self._connections if one[1].fileno() >= 0]
+        self._connections = [entry for entry in self._connections if entry[1].fileno() >= 0]
         sizes = Counter(place for counted, _ in self._connections for place in counted)
         if any(sizes[place] >= self.most_of_network * times for place, times in places.items()):
             connection.close()
@@ -60,7 +60,7 @@ class Listener(socket.socket):
         return connection, address
 
     def _end_oldest_of(self, place: str) -> None:
-        oldest = next(one for one in self._connections if place in one[0])
+        oldest = next(entry for entry in self._connections if place in entry[0])
         self._connections.remove(oldest)
         with contextlib.suppress(OSError):  # it has just ended by itself
             oldest[1].shutdown(socket.SHUT_RDWR)

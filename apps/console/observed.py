@@ -43,28 +43,30 @@ class Observed:
         return {
             "alerts": [
                 {
-                    "name": str(one["labels"].get("alertname", "")),
-                    "severity": str(one["labels"].get("severity", "")),
-                    "state": str(one["state"]),
-                    "since": str(one["activeAt"]),
-                    "summary": str(one["annotations"].get("summary", "")),
-                    "where": str(one["labels"].get("host") or one["labels"].get("instance") or ""),
+                    "name": str(alert["labels"].get("alertname", "")),
+                    "severity": str(alert["labels"].get("severity", "")),
+                    "state": str(alert["state"]),
+                    "since": str(alert["activeAt"]),
+                    "summary": str(alert["annotations"].get("summary", "")),
+                    "where": str(
+                        alert["labels"].get("host") or alert["labels"].get("instance") or ""
+                    ),
                 }
-                for one in self._server.data("alerts")["alerts"]
+                for alert in self._server.data("alerts")["alerts"]
             ]
         }
 
     def hosts(self) -> Mapping[str, Found]:
         """Return what is known of hosts, by their names."""
         silent = "its node exporter does not answer Prometheus"
-        found: dict[str, Found] = {
+        hosts: dict[str, Found] = {
             name: {"answers": up, "error": "" if up else silent}
             for name, up in self._up("node").items()
         }
-        for one in self._server.now("millrace_restart_pending == 1"):
-            host = found.setdefault(one.labels["host"], {})
-            host.setdefault("pending", []).append(one.labels["unit"])
-        return found
+        for sample in self._server.now("millrace_restart_pending == 1"):
+            host = hosts.setdefault(sample.labels["host"], {})
+            host.setdefault("pending", []).append(sample.labels["unit"])
+        return hosts
 
     def connect(self) -> Found:
         """Return the workers, and the states of connectors and tasks."""
@@ -74,17 +76,17 @@ class Observed:
             f"the worker on {name} does not answer" for name, up in workers.items() if not up
         ]
         query = '{__name__=~"kafka_connect_(connector|task)_state"} == 1'
-        for one in self._server.now(query):
-            state, task = one.labels["state"].upper(), one.labels.get("task")
-            connector = states[one.labels["connector"]]
+        for sample in self._server.now(query):
+            state, task = sample.labels["state"].upper(), sample.labels.get("task")
+            connector = states[sample.labels["connector"]]
             if task is None:
                 connector["connector"] = state
             else:
                 connector["tasks"][task] = state
             if state == "FAILED":
-                what = "connector" if task is None else f"task {task} of connector"
+                subject = "connector" if task is None else f"task {task} of connector"
                 problems.append(
-                    f"{what} {one.labels['connector']} has failed on {one.labels['host']}"
+                    f"{subject} {sample.labels['connector']} has failed on {sample.labels['host']}"
                 )
         ready = [name for name, up in workers.items() if up]
         return {"workers": ready, "states": dict(sorted(states.items())), "problems": problems}
@@ -93,8 +95,8 @@ class Observed:
         """Return the masters, workers, applications and streaming queries."""
         masters, workers = self._up("spark_master"), self._up("spark_worker")
         alive = {
-            one.labels["host"]: one.value
-            for one in self._server.now("metrics_master_aliveWorkers_Value")
+            sample.labels["host"]: sample.value
+            for sample in self._server.now("metrics_master_aliveWorkers_Value")
         }
         # A master that stands by has no worker.
         active = max((name for name in alive if alive[name]), key=alive.__getitem__, default="")
@@ -108,18 +110,18 @@ class Observed:
             "problems": [
                 *([] if active else ["no master has a worker"]),
                 *(
-                    f"the {what} on {name} does not answer"
-                    for what, every in (("master", masters), ("worker", workers))
-                    for name, up in every.items()
+                    f"the {role} on {name} does not answer"
+                    for role, hosts in (("master", masters), ("worker", workers))
+                    for name, up in hosts.items()
                     if not up
                 ),
             ],
         }
 
     def _spark_workers(self, workers: Mapping[str, bool]) -> list[Found]:
-        found: dict[str, dict[str, float]] = defaultdict(dict)
-        for one in self._server.now(_any_of(_WORKERS)):
-            found[one.labels["host"]][_WORKERS[one.labels["__name__"]]] = one.value
+        usage: dict[str, dict[str, float]] = defaultdict(dict)
+        for sample in self._server.now(_any_of(_WORKERS)):
+            usage[sample.labels["host"]][_WORKERS[sample.labels["__name__"]]] = sample.value
         return [
             {
                 "host": name,
@@ -130,74 +132,74 @@ class Observed:
                 "memory_used": of.get("memory_used", 0),
             }
             for name, up in workers.items()
-            for of in (found[name],)
+            for of in (usage[name],)
         ]
 
     def _applications(self) -> list[Found]:
-        found = []
-        for one in self._server.now('{__name__=~"metrics_application_.+_cores_Value"}'):
+        applications = []
+        for sample in self._server.now('{__name__=~"metrics_application_.+_cores_Value"}'):
             # Spark names the source of an application by its name and its start.
-            match = _APPLICATION.fullmatch(one.labels["__name__"])
+            match = _APPLICATION.fullmatch(sample.labels["__name__"])
             if match:
-                own = {"id": match[0], "name": match[1], "started": int(match[2])}
-                found.append({**own, "state": "RUNNING", "cores": one.value})
-        return found
+                application = {"id": match[0], "name": match[1], "started": int(match[2])}
+                applications.append({**application, "state": "RUNNING", "cores": sample.value})
+        return applications
 
     def _streams(self) -> list[Found]:
-        found: dict[tuple[str, str], Found] = defaultdict(dict)
-        for one in self._server.now(_any_of(_STREAMS)):
-            place = (one.labels["application"], one.labels["query"])
-            found[place][_STREAMS[one.labels["__name__"]]] = one.value
+        streams: dict[tuple[str, str], Found] = defaultdict(dict)
+        for sample in self._server.now(_any_of(_STREAMS)):
+            place = (sample.labels["application"], sample.labels["query"])
+            streams[place][_STREAMS[sample.labels["__name__"]]] = sample.value
         return [
             {"application": place[0], "query": place[1], **values}
-            for place, values in sorted(found.items())
+            for place, values in sorted(streams.items())
         ]
 
     def jobs(self) -> Found:
         """Return when jobs on Spark last committed a micro-batch, and which are late."""
         late = {
-            one.labels["job_name"]: one.value
-            for one in self._server.now("max by (job_name) (spark_stream_late_after_seconds)")
+            sample.labels["job_name"]: sample.value
+            for sample in self._server.now("max by (job_name) (spark_stream_late_after_seconds)")
         }
-        found = {}
+        jobs = {}
         query = "time() - max by (job_name) (spark_stream_last_batch_timestamp_seconds)"
-        for one in self._server.now(query):
-            name, age = one.labels["job_name"], one.value
-            found[name] = {"checkpoint_age": age, "late": age > late.get(name, float("inf"))}
-        problems = [f"job {name} is late" for name, one in found.items() if one["late"]]
-        return {"jobs": found, "problems": problems}
+        for sample in self._server.now(query):
+            name, age = sample.labels["job_name"], sample.value
+            jobs[name] = {"checkpoint_age": age, "late": age > late.get(name, float("inf"))}
+        problems = [f"job {name} is late" for name, job in jobs.items() if job["late"]]
+        return {"jobs": jobs, "problems": problems}
 
     def operations(self) -> list[Found]:
         """Return the last operations, the newest first, each as its record was written last."""
-        found: dict[str, Found] = {}
+        records: dict[str, Found] = {}
         # Each step of an operation is a series of its own; the last one of a host says it all.
         query = "topk by (id, host) (1, "
         query += f"last_over_time(millrace_operation_record[{OPERATIONS_DAYS}d]))"
         # The value is when the record was written.
-        for one in sorted(self._server.now(query), key=lambda series: series.value):
-            of = one.labels
-            record = found.setdefault(of["id"], {"hosts": set()})
+        for sample in sorted(self._server.now(query), key=lambda sample: sample.value):
+            of = sample.labels
+            record = records.setdefault(of["id"], {"hosts": set()})
             record["hosts"].add(of["host"])
             record |= {
                 **{key: of.get(key, "") for key in ("id", "state", "who", "started", "reason")},
                 **{key: of.get(key, "").split() for key in ("plan", "done", "left")},
                 **{"what": of["playbook"], "verdict": of.get("verdict", "")},
-                "age": max(0.0, time.time() - one.value),
+                "age": max(0.0, time.time() - sample.value),
             }
-        newest = sorted(found.values(), key=lambda one: str(one["started"]), reverse=True)
-        return [{**one, "hosts": sorted(one["hosts"])} for one in newest[:MOST_OPERATIONS]]
+        newest = sorted(records.values(), key=lambda record: str(record["started"]), reverse=True)
+        return [{**record, "hosts": sorted(record["hosts"])} for record in newest[:MOST_OPERATIONS]]
 
     def certificates(self) -> list[Found]:
         """Return until when certificates of hosts are valid."""
         query = "millrace_certificate_expiry_timestamp_seconds - time()"
         return [
             {
-                "host": one.labels["host"],
-                "place": one.labels["name"],
-                "days": one.value / 86400,
-                "wrong": "has ended" if one.value < 0 else "",
+                "host": sample.labels["host"],
+                "place": sample.labels["name"],
+                "days": sample.value / 86400,
+                "wrong": "has ended" if sample.value < 0 else "",
             }
-            for one in self._server.now(query)
+            for sample in self._server.now(query)
         ]
 
     def zookeeper(self) -> Found:
@@ -212,12 +214,12 @@ class Observed:
 
     def _up(self, job: str) -> dict[str, bool]:
         """Return host -> whether the job's exporter answers."""
-        found = self._server.now(f'up{{job="{job}"}}')
-        return {one.labels["host"]: one.value == 1 for one in found}
+        samples = self._server.now(f'up{{job="{job}"}}')
+        return {sample.labels["host"]: sample.value == 1 for sample in samples}
 
 
 def _by_host(series: Iterable[Series], label: str) -> dict[str, str]:
-    return {one.labels["host"]: one.labels[label] for one in series}
+    return {sample.labels["host"]: sample.labels[label] for sample in series}
 
 
 def _any_of(names: Mapping[str, str]) -> str:

@@ -19,10 +19,11 @@ _LABEL = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 
 @dataclass(frozen=True)
 class Query:
-    """A query of Prometheus; `legend` names a series of its answer by labels in `{{ }}`."""
+    """A query of Prometheus."""
 
     query: str
     legend: str = ""
+    """Names a series of its answer by labels in `{{ }}`."""
 
     def of(self, host: str = ".+") -> str:
         """Return the query for the hosts that a regular expression matches."""
@@ -30,28 +31,27 @@ class Query:
 
     def name(self, labels: Mapping[str, str]) -> str:
         """Return what a series of the answer is called, by its labels."""
-        named = _LABEL.sub(lambda found: labels.get(found[1], ""), self.legend)
-        return named or ", ".join(labels[one] for one in sorted({*labels} - {"__name__"}))
+        named = _LABEL.sub(lambda match: labels.get(match[1], ""), self.legend)
+        return named or ", ".join(labels[label] for label in sorted({*labels} - {"__name__"}))
 
 
 @dataclass(frozen=True)
 class Panel:
-    """One picture; `needs` has the jobs, and other parts, without which it shows nothing.
-
-    A number above `bad_above` is bad.
-    """
+    """One picture."""
 
     title: str
     unit: str
     queries: tuple[Query, ...]
     kind: str = GRAPH
     needs: frozenset[str] = frozenset()
+    """The jobs, and other parts, without which it shows nothing."""
     bad_above: float | None = None
+    """A number above it is bad."""
 
     @property
     def has_host(self) -> bool:
         """Whether it can be narrowed to some hosts."""
-        return any(HOST in one.query for one in self.queries)
+        return any(HOST in query.query for query in self.queries)
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def views(file: Path = FILE) -> list[View]:
     return of(yaml.safe_load(file.read_text(encoding="utf-8")))
 
 
-def of(found: Iterable[Mapping[str, Any]]) -> list[View]:
+def of(entries: Iterable[Mapping[str, Any]]) -> list[View]:
     """Return the views of what a file has.
 
     Raises:
@@ -85,11 +85,11 @@ def of(found: Iterable[Mapping[str, Any]]) -> list[View]:
     """
     return [
         View(
-            name=one["name"],
-            title=one["title"],
-            panels=tuple(_panel(panel, one["needs"]) for panel in one["panels"]),
+            name=entry["name"],
+            title=entry["title"],
+            panels=tuple(_panel(panel, entry["needs"]) for panel in entry["panels"]),
         )
-        for one in found
+        for entry in entries
     ]
 
 
@@ -98,6 +98,6 @@ def panels() -> list[tuple[str, Panel]]:
     return [(view.name, panel) for view in views() for panel in view.panels]
 
 
-def _panel(found: Mapping[str, Any], needs: list[str]) -> Panel:
-    made = Panel(**{**found, "queries": tuple(Query(**query) for query in found["queries"])})
+def _panel(entry: Mapping[str, Any], needs: list[str]) -> Panel:
+    made = Panel(**{**entry, "queries": tuple(Query(**query) for query in entry["queries"])})
     return dataclasses.replace(made, needs=frozenset({*needs, *made.needs}))

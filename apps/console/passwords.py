@@ -17,20 +17,20 @@ _SALT_BYTES = 16
 def hashed(password: str, salt: bytes | None = None) -> str:
     """Return a password's hash with its parameters, as the settings have it."""
     salt = salt if salt is not None else os.urandom(_SALT_BYTES)
-    parts = (salt, _scrypt(password, salt, _N, _R, _P))
-    return ":".join(["scrypt", str(_N), str(_R), str(_P), *map(_text, parts)])
+    values = (salt, _scrypt(password, salt, _N, _R, _P))
+    return ":".join(["scrypt", str(_N), str(_R), str(_P), *map(_text, values)])
 
 
 def matches(password: str, stored: str) -> bool:
     """Return whether a password has this hash; false for a hash that is none."""
-    kind, *parts = stored.split(":")
+    kind, *fields = stored.split(":")
     try:
-        n, r, p = map(int, parts[:3])
-        salt, wanted = (base64.b64decode(one, validate=True) for one in parts[3:])
-        found = _scrypt(password, salt, n, r, p)
+        n, r, p = map(int, fields[:3])
+        salt, expected = (base64.b64decode(field, validate=True) for field in fields[3:])
+        computed = _scrypt(password, salt, n, r, p)
     except (ValueError, binascii.Error, MemoryError):
         return False
-    return kind == "scrypt" and hmac.compare_digest(found, wanted)
+    return kind == "scrypt" and hmac.compare_digest(computed, expected)
 
 
 def _scrypt(password: str, salt: bytes, n: int, r: int, p: int) -> bytes:

@@ -38,18 +38,18 @@ class _Server(Instances):
 class Prometheus:
     """The server, by what the settings say of it."""
 
-    def __init__(self, given: Mapping[str, Any]) -> None:
+    def __init__(self, settings: Mapping[str, Any]) -> None:
         """Read the certificate of the CA.
 
         Raises:
             OSError: it cannot be read, or is none.
 
         """
-        login = str(given.get("login", ""))
+        login = str(settings.get("login", ""))
         token = base64.b64encode(login.encode()).decode()
         headers = {"Authorization": f"Basic {token}"} if login else {}
-        self._address = str(given["address"])
-        self._server = _Server([self._address], given.get("authority", ""), headers=headers)
+        self._address = str(settings["address"])
+        self._server = _Server([self._address], settings.get("authority", ""), headers=headers)
 
     def data(self, path: str, **parameters: object) -> Any:  # noqa: ANN401 - JSON
         """Return what its interface answers.
@@ -58,10 +58,10 @@ class Prometheus:
             RestError: it does not answer, or refuses the query.
 
         """
-        asked = f"/api/v1/{path}{f'?{urlencode(parameters)}' if parameters else ''}"
+        target = f"/api/v1/{path}{f'?{urlencode(parameters)}' if parameters else ''}"
         try:
-            answer = self._server.send(self._address, "GET", asked, None, SECONDS)
-            return json.loads(answer)["data"]
+            body = self._server.send(self._address, "GET", target, None, SECONDS)
+            return json.loads(body)["data"]
         except RestError as error:
             message = f"Prometheus: {error}"
             raise RestError(message, error.status) from error
@@ -76,9 +76,9 @@ class Prometheus:
             RestError: as above.
 
         """
-        found = self.data("query", query=query, timeout=f"{SECONDS}s")["result"]
-        every = [Series(one["metric"], _points([one["value"]])) for one in found]
-        return [one for one in every if math.isfinite(one.value)]
+        results = self.data("query", query=query, timeout=f"{SECONDS}s")["result"]
+        all_series = [Series(result["metric"], _points([result["value"]])) for result in results]
+        return [series for series in all_series if math.isfinite(series.value)]
 
     def between(self, query: str, start: float, end: float, step: float) -> list[Series]:
         """Return the series that a query finds between two times, with a value for each step.
@@ -87,10 +87,10 @@ class Prometheus:
             RestError: as above.
 
         """
-        asked = {"query": query, "start": start, "end": end, "step": step}
-        found = self.data("query_range", **asked, timeout=f"{SECONDS}s")["result"]
-        return [Series(one["metric"], _points(one["values"])) for one in found]
+        parameters = {"query": query, "start": start, "end": end, "step": step}
+        results = self.data("query_range", **parameters, timeout=f"{SECONDS}s")["result"]
+        return [Series(result["metric"], _points(result["values"])) for result in results]
 
 
-def _points(found: Iterable[tuple[float, str]]) -> tuple[tuple[float, float], ...]:
-    return tuple((float(at), float(value)) for at, value in found)
+def _points(pairs: Iterable[tuple[float, str]]) -> tuple[tuple[float, float], ...]:
+    return tuple((float(at), float(value)) for at, value in pairs)

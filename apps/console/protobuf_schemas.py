@@ -80,8 +80,8 @@ _STANDARD = {
         message Variant { bytes metadata = 1; bytes value = 2; }
     """,
     **{
-        one.DESCRIPTOR.name: base64.b64encode(one.DESCRIPTOR.serialized_pb).decode()
-        for one in _MODULES
+        module.DESCRIPTOR.name: base64.b64encode(module.DESCRIPTOR.serialized_pb).decode()
+        for module in _MODULES
     },
 }
 """What Confluent's clients let every schema import without a reference: name -> schema."""
@@ -109,13 +109,13 @@ class Types:
             Exception: one of them is not a schema, a type is missing, or they are too large.
 
         """
-        _refuse_large(sum(len(text) for one in sources for text in one))
+        _refuse_large(sum(len(text) for source in sources for text in source))
         self._pool = DescriptorPool()
         self._names: dict[str, str] = {}  # of each text, the first under which it is imported
         self._types: set[str] = set()
-        for one in sources:
-            if one.name not in _STANDARD:
-                self._add(one)
+        for source in sources:
+            if source.name not in _STANDARD:
+                self._add(source)
         file = self._pool.FindFileByName(self._names[sources[-1].schema])
         self._messages = list(file.message_types_by_name.values())
         self.size = sum(map(len, self._names))
@@ -179,19 +179,19 @@ class _TypesOfAny:
     def FindMessageTypeByName(self, name: str) -> Any:  # noqa: ANN401 - as in DescriptorPool
         """Return the descriptor of a message."""
         try:
-            found = self._pool.FindMessageTypeByName(name)
+            descriptor = self._pool.FindMessageTypeByName(name)
         except KeyError:
             return empty_pb2.Empty.DESCRIPTOR
-        GetMessageClass(found)
-        return found
+        GetMessageClass(descriptor)
+        return descriptor
 
 
 class _Refuse(ErrorListener):  # type: ignore[misc]
     """Refuses what is not in the grammar; by default ANTLR guesses and goes on."""
 
-    def syntaxError(self, *given: Any) -> None:  # noqa: ANN401 - as in ErrorListener
+    def syntaxError(self, *details: Any) -> None:  # noqa: ANN401 - as in ErrorListener
         """Raise an error with line and message."""
-        _, _, line, _, message, _ = given
+        _, _, line, _, message, _ = details
         reason = f"line {line}: {message}"
         raise ValueError(reason)
 
@@ -210,14 +210,14 @@ def _checked_types(scope: str, outer: Any) -> Iterator[str]:  # noqa: ANN401 - a
 
     """
     for kind in _PARTS:
-        for one in getattr(outer, kind, ()):
-            name = f"{scope}.{one.name}" if scope else one.name
+        for descriptor in getattr(outer, kind, ()):
+            name = f"{scope}.{descriptor.name}" if scope else descriptor.name
             if len(name) > MOST_NAME or not all(map(_IDENTIFIER.fullmatch, name.split("."))):
                 message = f"a name is no identifier, or has more than {MOST_NAME} characters"
                 raise ValueError(message)
             if kind in _TYPES:
                 yield name
-            yield from _checked_types(name, one)
+            yield from _checked_types(name, descriptor)
 
 
 def _file(source: Source) -> Any:  # noqa: ANN401 - Protobuf has no types
@@ -235,16 +235,16 @@ def _parsed(text: str) -> Any:  # noqa: ANN401 - as above
     file = _FILE(syntax=tree.syntax or "proto2")
     if tree.edition:
         file = _FILE(syntax="editions", edition=f"EDITION_{tree.edition}")
-    for one in tree.file_elements:
-        match one:
+    for element in tree.file_elements:
+        match element:
             case ast.Package():
-                file.package = one.name
+                file.package = element.name
             case ast.Import():
-                file.dependency.append(one.name)
+                file.dependency.append(element.name)
             case ast.Message():
-                _add_message(file.message_type.add(), one)
+                _add_message(file.message_type.add(), element)
             case ast.Enum():
-                _add_enum(file.enum_type.add(), one)
+                _add_enum(file.enum_type.add(), element)
     return file
 
 
@@ -266,64 +266,72 @@ def _set_up_lexer(lexer: ProtobufLexer) -> None:
     _set_up(lexer)
 
 
-def _add_message(message: Any, found: ast.Message | ast.Group) -> None:  # noqa: ANN401 - as above
-    message.name = found.name
-    for one in found.elements:
-        match one:
+def _add_message(message: Any, declaration: ast.Message | ast.Group) -> None:  # noqa: ANN401 - as above
+    message.name = declaration.name
+    for element in declaration.elements:
+        match element:
             case ast.Message():
-                _add_message(message.nested_type.add(), one)
+                _add_message(message.nested_type.add(), element)
             case ast.Enum():
-                _add_enum(message.enum_type.add(), one)
+                _add_enum(message.enum_type.add(), element)
     # Fields follow, since the indexes of a value do not count the entries of maps.
-    for one in found.elements:
-        match one:
+    for element in declaration.elements:
+        match element:
             case ast.OneOf():
-                _add_oneof(message, one)
+                _add_oneof(message, element)
             case ast.Field(cardinality=ast.FieldCardinality.OPTIONAL):
                 # A oneof of its own: it is shown even with its default, whatever the syntax.
-                _add_oneof(message, ast.OneOf(f"_{one.name}", [one]))
+                _add_oneof(message, ast.OneOf(f"_{element.name}", [element]))
             case ast.Field() | ast.Group() | ast.MapField():
-                _add_field(message, one)
+                _add_field(message, element)
 
 
-def _add_oneof(message: Any, found: ast.OneOf) -> None:  # noqa: ANN401 - as above
+def _add_oneof(message: Any, oneof: ast.OneOf) -> None:  # noqa: ANN401 - as above
     index = len(message.oneof_decl)
-    message.oneof_decl.add(name=found.name)
-    for one in found.elements:
-        if isinstance(one, (ast.Field, ast.Group)):
-            _add_field(message, one).oneof_index = index
+    message.oneof_decl.add(name=oneof.name)
+    for element in oneof.elements:
+        if isinstance(element, (ast.Field, ast.Group)):
+            _add_field(message, element).oneof_index = index
 
 
-def _add_field(message: Any, one: ast.Field | ast.Group | ast.MapField) -> Any:  # noqa: ANN401 - as above
-    field = message.field.add(name=one.name, number=one.number, label=_FIELD.LABEL_REPEATED)
-    if not isinstance(one, ast.MapField):
-        cardinality = one.cardinality or ast.FieldCardinality.OPTIONAL
+def _add_field(message: Any, declaration: ast.Field | ast.Group | ast.MapField) -> Any:  # noqa: ANN401 - as above
+    field = message.field.add(
+        name=declaration.name, number=declaration.number, label=_FIELD.LABEL_REPEATED
+    )
+    if not isinstance(declaration, ast.MapField):
+        cardinality = declaration.cardinality or ast.FieldCardinality.OPTIONAL
         field.label = _FIELD.Label.Value(f"LABEL_{cardinality.value}")
-    match one:
+    match declaration:
         case ast.MapField():
-            entry = message.nested_type.add(name=_entry_name(one.name), options={"map_entry": True})
-            _add_field(entry, ast.Field("key", 1, one.key_type))
-            _add_field(entry, ast.Field("value", 2, one.value_type))
+            entry = message.nested_type.add(
+                name=_entry_name(declaration.name), options={"map_entry": True}
+            )
+            _add_field(entry, ast.Field("key", 1, declaration.key_type))
+            _add_field(entry, ast.Field("value", 2, declaration.value_type))
             field.type_name = entry.name
         case ast.Group():
-            _add_message(message.nested_type.add(), one)
-            field.name, field.type, field.type_name = one.name.lower(), _FIELD.TYPE_GROUP, one.name
-        case ast.Field() if one.type in _SCALARS:
-            field.type = _SCALARS[one.type]
+            _add_message(message.nested_type.add(), declaration)
+            field.name, field.type, field.type_name = (
+                declaration.name.lower(),
+                _FIELD.TYPE_GROUP,
+                declaration.name,
+            )
+        case ast.Field() if declaration.type in _SCALARS:
+            field.type = _SCALARS[declaration.type]
         case ast.Field():
-            field.type_name = one.type
+            field.type_name = declaration.type
     return field
 
 
 def _entry_name(field: str) -> str:
-    return re.sub(r"(?:^|_)(.?)", lambda found: found[1].upper(), field) + "Entry"
+    return re.sub(r"(?:^|_)(.?)", lambda match: match[1].upper(), field) + "Entry"
 
 
-def _add_enum(enum: Any, found: ast.Enum) -> None:  # noqa: ANN401 - as above
-    enum.name = found.name
-    for one in found.elements:
-        if isinstance(one, ast.EnumValue):
-            enum.value.add(name=one.name, number=one.number)
+def _add_enum(enum: Any, declaration: ast.Enum) -> None:  # noqa: ANN401 - as above
+    enum.name = declaration.name
+    for element in declaration.elements:
+        if isinstance(element, ast.EnumValue):
+            enum.value.add(name=element.name, number=element.number)
 
 
 def _indexes(data: bytes) -> tuple[list[int], int]:
@@ -332,19 +340,19 @@ def _indexes(data: bytes) -> tuple[list[int], int]:
     Instead of the index of the first message there is a single zero.
     """
     count, at = _index(data, 0)
-    found = []
+    indexes = []
     for _ in range(count):
         index, at = _index(data, at)
-        found.append(index)
-    return found or [0], at
+        indexes.append(index)
+    return indexes or [0], at
 
 
 def _index(data: bytes, at: int) -> tuple[int, int]:
     """Return the number that begins there, in Protobuf's zigzag encoding, and where it ends."""
-    found = 0
+    encoded = 0
     for place, byte in enumerate(data[at : at + 5]):
-        found |= (byte & 0x7F) << 7 * place
-        if byte < 0x80 and found % 2 == 0:
-            return found // 2, at + place + 1
+        encoded |= (byte & 0x7F) << 7 * place
+        if byte < 0x80 and encoded % 2 == 0:
+            return encoded // 2, at + place + 1
     message = "it does not begin with the indexes of a message"
     raise ValueError(message)

@@ -39,29 +39,29 @@ def of_settings(settings: Settings) -> dict[str, Reader]:
         OSError: a certificate of the settings cannot be read.
 
     """
-    found: dict[str, Reader] = {"kafka": partial(kafka, settings.kafka)}
-    if rest := SchemaRegistry.of(settings.registry):
-        found["registry"] = partial(registry, rest)
+    readers: dict[str, Reader] = {"kafka": partial(kafka, settings.kafka)}
+    if client := SchemaRegistry.of(settings.registry):
+        readers["registry"] = partial(registry, client)
     if settings.prometheus:
         observed = Observed(Prometheus(settings.prometheus))
         groups = {group for host in settings.hosts for group in host["groups"]}
-        parts = [name for group, names in _GROUPS.items() if group in groups for name in names]
-        for name in ("alerts", "hosts", "operations", "certificates", *parts):
-            found[name] = getattr(observed, name)
-    return found
+        part_names = [name for group, names in _GROUPS.items() if group in groups for name in names]
+        for name in ("alerts", "hosts", "operations", "certificates", *part_names):
+            readers[name] = getattr(observed, name)
+    return readers
 
 
-def connection_of(given: Mapping[str, Any]) -> Connection:
+def connection_of(settings: Mapping[str, Any]) -> Connection:
     """Return how the console itself connects to Kafka."""
-    return Connection.read(Path(given["client_config"]), given["bootstrap"])
+    return Connection.read(Path(settings["client_config"]), settings["bootstrap"])
 
 
-def kafka(given: Mapping[str, Any]) -> dict[str, Any]:
+def kafka(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the cluster holds."""
-    cluster = Cluster(connection_of(given))
+    cluster = Cluster(connection_of(settings))
     try:
         return kafka_report.read(
-            cluster, given.get("expect_brokers", ()), given.get("expect_voters", ())
+            cluster, settings.get("expect_brokers", ()), settings.get("expect_voters", ())
         )
     except UnavailableError as error:
         return {"error": f"no broker answers ({error})"}
@@ -69,16 +69,16 @@ def kafka(given: Mapping[str, Any]) -> dict[str, Any]:
         cluster.close()
 
 
-def registry(rest: SchemaRegistry) -> dict[str, Any]:
+def registry(client: SchemaRegistry) -> dict[str, Any]:
     """Return the instances that answer, and the subjects of the first one."""
     answers: dict[str, list[str]] = {}
     problems = []
-    for one in sorted(rest.instances):
+    for instance in sorted(client.instances):
         try:
-            text = rest.ask(one, "GET", f"{CONFLUENT}/subjects", timeout=REQUEST_SECONDS)
-            answers[one] = sorted(map(str, json.loads(text)))
+            text = client.ask(instance, "GET", f"{CONFLUENT}/subjects", timeout=REQUEST_SECONDS)
+            answers[instance] = sorted(map(str, json.loads(text)))
         except (RestError, ValueError, TypeError) as error:
-            problems.append(f"the instance at {one} does not answer: {error}")
+            problems.append(f"the instance at {instance} does not answer: {error}")
     if not answers:
         return {"error": "; ".join(problems)}
     return {

@@ -124,27 +124,27 @@ class _Deadline:
 
 def _answer(process: subprocess.Popen[bytes]) -> dict[str, Any]:
     with _Deadline(process, FETCH_SECONDS) as deadline:
-        answer = _line(process)
-    if answer is None:
+        reply = _line(process)
+    if reply is None:
         message = f"These records cannot be shown: reading them {deadline.reason}."
         raise RecordsError(message, 422)
-    if "error" in answer:
-        raise RecordsError(answer["error"], answer["status"])
+    if "error" in reply:
+        raise RecordsError(reply["error"], reply["status"])
     waiting = [
-        part
-        for record in answer["records"]
-        for part in (record["key"], record["value"])
-        if part and "schema" in part
+        content
+        for record in reply["records"]
+        for content in (record["key"], record["value"])
+        if content and "schema" in content
     ]
     with _Deadline(process, DECODE_SECONDS) as deadline:
         while waiting and (decoded := _line(process)) is not None:
-            part = waiting.pop(0)
-            part.clear()
-            part.update(decoded)
+            content = waiting.pop(0)
+            content.clear()
+            content.update(decoded)
     reason = f"decoding it {deadline.reason}"
-    for part in waiting:
-        part["undecoded"], reason = reason, NOT_DECODED
-    return answer
+    for content in waiting:
+        content["undecoded"], reason = reason, NOT_DECODED
+    return reply
 
 
 def _line(process: subprocess.Popen[bytes]) -> dict[str, Any] | None:

@@ -37,26 +37,26 @@ class RecordsError(Exception):
 
 @dataclass(frozen=True)
 class Request:
-    """Which records: `count` of a partition from `offset` on, its last ones if that is None."""
+    """Which records of a partition."""
 
     topic: str
     partition: int
     offset: int | None
+    """From which on; its last ones if None."""
     count: int
+    """How many."""
     size: int
 
 
 @dataclass(frozen=True)
 class Fetched:
-    """Records of a partition, with its first and its next offset.
-
-    `problem` says why there are not more of them.
-    """
+    """Records of a partition, with its first and its next offset."""
 
     first: int
     end: int
     records: list[Any]
     problem: str = ""
+    """Why there are not more of them."""
 
     def described(self) -> dict[str, Any]:
         """Return them as plain data; nothing is decoded."""
@@ -157,8 +157,8 @@ def _reason(error: Exception) -> str:
 
 
 def _size(record: Any) -> int:  # noqa: ANN401  as above
-    parts = [record.key, record.value, *(part for header in record.headers for part in header)]
-    return sum(len(part or b"") for part in parts)
+    values = [record.key, record.value, *(value for header in record.headers for value in header)]
+    return sum(len(value or b"") for value in values)
 
 
 def _refused(error: Exception, request: Request) -> RecordsError:
@@ -189,25 +189,25 @@ def text(value: bytes | None, decode: Decode | None = None) -> Mapping[str, Any]
     """
     if value is None:
         return None
-    found: dict[str, Any] = {"size": len(value)}
+    shown: dict[str, Any] = {"size": len(value)}
     if has_schema(value):
-        found["schema"] = schema_id(value)
-    if decode and "schema" in found:
+        shown["schema"] = schema_id(value)
+    if decode and "schema" in shown:
         try:
             decoded = decode(value)
             if len(decoded) > SHOWN_BYTES:
-                found["cut"] = True
-            return {**found, "text": decoded[:SHOWN_BYTES]}
+                shown["cut"] = True
+            return {**shown, "text": decoded[:SHOWN_BYTES]}
         except SchemaError as error:
-            found["undecoded"] = str(error)
-    part = value[:SHOWN_BYTES]
-    if len(part) < len(value):
-        found["cut"] = True
+            shown["undecoded"] = str(error)
+    beginning = value[:SHOWN_BYTES]
+    if len(beginning) < len(value):
+        shown["cut"] = True
     try:
         # A character may be cut in the middle at the end.
-        written = part.decode("utf-8", "ignore" if len(part) < len(value) else "strict")
+        written = beginning.decode("utf-8", "ignore" if len(beginning) < len(value) else "strict")
     except UnicodeDecodeError:
-        return {**found, "hex": part.hex(" ")}
+        return {**shown, "hex": beginning.hex(" ")}
     if all(sign.isprintable() or sign in "\t\r\n" for sign in written):
-        return {**found, "text": written}
-    return {**found, "hex": part.hex(" ")}
+        return {**shown, "text": written}
+    return {**shown, "hex": beginning.hex(" ")}

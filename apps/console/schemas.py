@@ -83,7 +83,7 @@ class Schema:
 
         """
         try:
-            found = _beginning(self.read(data))
+            beginning = _beginning(self.read(data))
         except SchemaError:
             raise
         except MemoryError as error:
@@ -92,7 +92,7 @@ class Schema:
         except Exception as error:  # noqa: BLE001, RUF100 - any bytes may be in a record
             message = f"it is no value of its schema ({_reason(error)})"
             raise SchemaError(message) from error
-        return "".join(map(_visible, found))
+        return "".join(map(_visible, beginning))
 
 
 class Schemas:
@@ -127,17 +127,17 @@ class Schemas:
         return decode
 
     def _schema(self, number: int, deadline: float) -> Schema:
-        found = self._found.get(number)
-        if found is None:
-            found = _parsed(self._with_references(f"schemas/ids/{number}", deadline))
-            self._found[number] = found
+        schema = self._found.get(number)
+        if schema is None:
+            schema = _parsed(self._with_references(f"schemas/ids/{number}", deadline))
+            self._found[number] = schema
             while len(self._found) > MOST_SCHEMAS or self._size > MOST_KEPT:
                 self._found.popitem(last=False)
-        return found
+        return schema
 
     @property
     def _size(self) -> int:
-        return sum(one.size for one in self._found.values())
+        return sum(schema.size for schema in self._found.values())
 
     def _with_references(self, path: str, deadline: float) -> list[Mapping[str, Any]]:
         """Return a schema, and before it all that it refers to, each after its own references.
@@ -145,24 +145,24 @@ class Schemas:
         Of several with one name only one is returned: that which a schema itself refers to, rather
         than its references, and else the first.
         """
-        found: dict[str, Mapping[str, Any]] = {}
+        entries: dict[str, Mapping[str, Any]] = {}
         paths: dict[str, str] = {}
         ordered: list[Mapping[str, Any]] = []
 
         def add(name: str, path: str) -> None:
-            if path in found:
+            if path in entries:
                 return
             _refuse_after(deadline)
-            found[path] = self._asked(path)
-            if len(found) > MOST_REFERENCES + 1 or sum(map(_size, found.values())) > MOST_TEXT:
+            entries[path] = self._asked(path)
+            if len(entries) > MOST_REFERENCES + 1 or sum(map(_size, entries.values())) > MOST_TEXT:
                 message = "its schema refers to too much"
                 raise SchemaError(message)
-            references = _references(found[path])
+            references = _references(entries[path])
             for reference in references:
                 paths.setdefault(*reference)
             for imported, _ in references:
                 add(imported, paths[imported])
-            ordered.append({**found[path], "name": name})
+            ordered.append({**entries[path], "name": name})
 
         add(path, path)
         return ordered
@@ -177,14 +177,14 @@ class Schemas:
             return registry.ask(instance, "GET", f"{CONFLUENT}/{path}", timeout=REQUEST_SECONDS)
 
         try:
-            found = json.loads(registry.first(ask))
+            entry = json.loads(registry.first(ask))
         except (RestError, ValueError) as error:
             message = f"its schema cannot be read: {error}"
             raise SchemaError(message) from error
-        if not isinstance(found, dict):
+        if not isinstance(entry, dict):
             message = "its schema cannot be read"
             raise SchemaError(message)
-        return found
+        return entry
 
 
 def has_schema(value: bytes) -> bool:
@@ -203,38 +203,38 @@ def _refuse_after(deadline: float) -> None:
         raise SchemaError(message)
 
 
-def _references(found: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _references(entry: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return names and paths of what a schema refers to; JSON is decoded without it."""
-    if _kind(found) == JSON:
+    if _kind(entry) == JSON:
         return []
     try:
         return [
             (
-                str(one["name"]),
-                f"subjects/{quote(one['subject'], safe='')}/versions/{one['version']:d}",
+                str(imported["name"]),
+                f"subjects/{quote(imported['subject'], safe='')}/versions/{imported['version']:d}",
             )
-            for one in found.get("references") or ()
+            for imported in entry.get("references") or ()
         ]
     except (LookupError, TypeError, ValueError) as error:
         message = "a reference of its schema cannot be read"
         raise SchemaError(message) from error
 
 
-def _kind(found: Mapping[str, Any]) -> str:
-    return str(found.get("schemaType") or AVRO)
+def _kind(entry: Mapping[str, Any]) -> str:
+    return str(entry.get("schemaType") or AVRO)
 
 
-def _size(found: Mapping[str, Any]) -> int:
-    return len(str(found.get("schema")))
+def _size(entry: Mapping[str, Any]) -> int:
+    return len(str(entry.get("schema")))
 
 
-def _parsed(found: Sequence[Mapping[str, Any]]) -> Schema:
+def _parsed(entries: Sequence[Mapping[str, Any]]) -> Schema:
     """Return a schema, the last one, that refers to those before it."""
-    kind = _kind(found[-1])
+    kind = _kind(entries[-1])
     if kind not in _PARSERS:
         return _unusable(f"it is {kind[:MOST_REASON]}, which is not decoded here")
     try:
-        return _PARSERS[kind](found)
+        return _PARSERS[kind](entries)
     except Exception as error:  # noqa: BLE001, RUF100 - the libraries raise many kinds
         return _unusable(f"its schema, in {kind}, cannot be understood ({_reason(error)})")
 
@@ -258,16 +258,16 @@ class _Reader(avro.io.DatumReader):
 
     parts = 0
 
-    def read_data(self, *given: Any) -> Any:  # noqa: ANN401 - of any schema
+    def read_data(self, *arguments: Any) -> Any:  # noqa: ANN401 - of any schema
         self.parts += 1
         if self.parts > MOST_PARTS:
             raise ValueError
-        return super().read_data(*given)
+        return super().read_data(*arguments)
 
 
-def _avro(found: Sequence[Mapping[str, Any]]) -> Schema:
+def _avro(entries: Sequence[Mapping[str, Any]]) -> Schema:
     names = avro.name.Names()
-    parsed = [avro.schema.make_avsc_object(json.loads(one["schema"]), names) for one in found]
+    parsed = [avro.schema.make_avsc_object(json.loads(entry["schema"]), names) for entry in entries]
 
     def read(data: bytes) -> object:
         stream = io.BytesIO(data)
@@ -277,18 +277,18 @@ def _avro(found: Sequence[Mapping[str, Any]]) -> Schema:
             raise ValueError
         return value
 
-    return Schema(sum(map(_size, found)), read)
+    return Schema(sum(map(_size, entries)), read)
 
 
-def _json(found: Sequence[Mapping[str, Any]]) -> Schema:
-    return Schema(sum(map(_size, found)), json.loads)
+def _json(entries: Sequence[Mapping[str, Any]]) -> Schema:
+    return Schema(sum(map(_size, entries)), json.loads)
 
 
-def _protobuf(found: Sequence[Mapping[str, Any]]) -> Schema:
+def _protobuf(entries: Sequence[Mapping[str, Any]]) -> Schema:
     # It needs more time and memory to be imported than all else together.
     from . import protobuf_schemas
 
-    sources = [protobuf_schemas.Source(one["name"], one["schema"]) for one in found]
+    sources = [protobuf_schemas.Source(entry["name"], entry["schema"]) for entry in entries]
     types = protobuf_schemas.Types(sources)
     return Schema(PROTOBUF_WEIGHT * types.size, types.decode)
 
@@ -300,13 +300,13 @@ _PARSERS = {AVRO: _avro, JSON: _json, PROTOBUF: _protobuf}
 def _beginning(value: object) -> str:
     """Return a value as JSON, up to `MOST_SIGNS`: names of fields alone may make it very long."""
     encoder = json.JSONEncoder(indent=1, ensure_ascii=False, default=_plain)
-    found, length = [], 0
-    for part in encoder.iterencode(value):
-        found.append(part[:MOST_SIGNS])
-        length += len(part)
+    pieces, length = [], 0
+    for piece in encoder.iterencode(value):
+        pieces.append(piece[:MOST_SIGNS])
+        length += len(piece)
         if length >= MOST_SIGNS:
             break
-    return "".join(found)[:MOST_SIGNS]
+    return "".join(pieces)[:MOST_SIGNS]
 
 
 def _plain(value: object) -> str:

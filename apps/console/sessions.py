@@ -19,13 +19,14 @@ _TOKEN_BYTES = 32
 
 @dataclass
 class Session:
-    """A user who is signed in; `password` is that of a user of Kafka, empty for another one.
-
-    Records are read with it: the console itself may read none.
-    """
+    """A user who is signed in."""
 
     user: str
     password: str = field(default="", repr=False)
+    """That of a user of Kafka, empty for another one.
+
+    Records are read with it: the console itself may read none.
+    """
     begun: float = 0.0
     used: float = 0.0
     checked: float = 0.0
@@ -53,8 +54,8 @@ class Sessions:
         now = self._clock()
         with self._lock:
             self._forget(now)
-            own = [key for key, one in self._found.items() if one.user == user]
-            for key in own[: max(0, len(own) - MOST_OF_USER + 1)]:
+            keys = [key for key, session in self._found.items() if session.user == user]
+            for key in keys[: max(0, len(keys) - MOST_OF_USER + 1)]:
                 del self._found[key]
             while len(self._found) >= MOST:
                 self._found.popitem(last=False)
@@ -66,10 +67,10 @@ class Sessions:
         now = self._clock()
         with self._lock:
             self._forget(now)
-            found = self._found.get(_key(token))
-            if found:
-                found.used = now
-        return found
+            session = self._found.get(_key(token))
+            if session:
+                session.used = now
+        return session
 
     def begin_check(self, session: Session) -> bool:
         """Return whether it is time to check a session again; then it counts as checked."""
@@ -92,8 +93,8 @@ class Sessions:
     def _forget(self, now: float) -> None:
         over = [
             key
-            for key, one in self._found.items()
-            if now - one.begun >= self._seconds or now - one.used >= self._idle
+            for key, session in self._found.items()
+            if now - session.begun >= self._seconds or now - session.used >= self._idle
         ]
         for key in over:
             del self._found[key]

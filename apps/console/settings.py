@@ -15,29 +15,29 @@ class SettingsError(Exception):
 
 @dataclass(frozen=True)
 class Settings:
-    """The settings; every key of the file is one of these.
-
-    `hosts` are the hosts of the inventory as the page shows them, `kafka` has `bootstrap`,
-    `client_config`, `library` (kafka-python), `mechanism` (empty: users of Kafka cannot sign in),
-    `expect_brokers` and `expect_voters`; `registry` has `instances`, `prometheus` has `address`,
-    both `login` and `authority` where they are asked for. `page` is the file of the page, `views`
-    that of the views whose data Prometheus has. `users` is name -> hash of the password
-    (`console.passwords`) of users that Kafka does not have, `viewers` the users of Kafka who may
-    sign in.
-    """
+    """The settings; every key of the file is one of these."""
 
     name: str
     page: str
+    """The file of the page."""
     certificate: str
     kafka: Mapping[str, Any] = field(repr=False)
+    """Has `bootstrap`, `client_config`, `library` (kafka-python), `mechanism` (empty: users of
+    Kafka cannot sign in), `expect_brokers` and `expect_voters`."""
     address: str = "127.0.0.1"
     port: int = 9443
     hosts: tuple[Mapping[str, Any], ...] = ()
+    """The hosts of the inventory as the page shows them."""
     registry: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """Has `instances`, and `login` and `authority` where they are asked for."""
     prometheus: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """Has `address`, and `login` and `authority` where they are asked for."""
     views: str = "[]"
+    """The file of the views whose data Prometheus has."""
     users: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Name -> hash of the password (`console.passwords`), of users that Kafka does not have."""
     viewers: tuple[str, ...] = ()
+    """The users of Kafka who may sign in."""
     refresh_seconds: float = 15
     session_seconds: float = 8 * 3600
     idle_seconds: float = 1800
@@ -53,22 +53,22 @@ def read(path: Path) -> Settings:
 
     """
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        values = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         text = f"the settings in {path} cannot be read: {error}"
         raise SettingsError(text) from error
-    known = {one.name for one in fields(Settings)}
-    if not isinstance(found, dict) or {*found} - known:
-        text = f"{path} has unknown keys: {sorted({*found} - known)}"
+    keys = {setting.name for setting in fields(Settings)}
+    if not isinstance(values, dict) or {*values} - keys:
+        text = f"{path} has unknown keys: {sorted({*values} - keys)}"
         raise SettingsError(text)
     for name in ("hosts", "viewers"):
-        found[name] = tuple(found.get(name, ()))
+        values[name] = tuple(values.get(name, ()))
     try:
-        settings = Settings(**found)
+        settings = Settings(**values)
     except TypeError as error:
         text = f"{path} lacks a key: {error}"
         raise SettingsError(text) from error
-    named = {"page": settings.page, **({"views": found["views"]} if "views" in found else {})}
+    named = {"page": settings.page, **({"views": values["views"]} if "views" in values else {})}
     try:
         texts = {name: Path(file).read_text(encoding="utf-8") for name, file in named.items()}
     except OSError as error:

@@ -36,7 +36,7 @@ def described(views: Sequence[View]) -> list[dict[str, Any]]:
             "name": view.name,
             "title": view.title,
             "hosts": any(panel.has_host for panel in view.panels),
-            "panels": [{"title": one.title, "kind": one.kind} for one in view.panels],
+            "panels": [{"title": panel.title, "kind": panel.kind} for panel in view.panels],
         }
         for view in views
     ]
@@ -57,26 +57,30 @@ def shown(server: Prometheus, panel: Panel, seconds: int, host: str = "") -> dic
     """
     end = time.time()
     hosts = re.escape(host).replace("\\", "\\\\") if host else ".+"
-    found: list[tuple[str, Series]] = []
+    named_series: list[tuple[str, Series]] = []
     total = 0
     for query in panel.queries:
         text = query.of(hosts)
         if panel.kind == NUMBER:
-            answer = server.now(text)
-            count = len(answer)
+            results = server.now(text)
+            count = len(results)
         else:
-            answer, count = _largest(server, text, end, seconds)
-        found += [(query.name(one.labels) or panel.title, one) for one in answer if one.points]
+            results, count = _largest(server, text, end, seconds)
+        named_series += [
+            (query.name(series.labels) or panel.title, series)
+            for series in results
+            if series.points
+        ]
         total += count
-    found.sort(key=lambda one: (-_maximum(one[1]), one[0]))
-    lines = sorted(found[:MOST_LINES], key=lambda one: one[0])
+    named_series.sort(key=lambda pair: (-_maximum(pair[1]), pair[0]))
+    lines = sorted(named_series[:MOST_LINES], key=lambda pair: pair[0])
     values = [
         {
             "name": name,
-            "value": value_text(one.value, panel.unit),
-            "bad": panel.bad_above is not None and one.value > panel.bad_above,
+            "value": value_text(series.value, panel.unit),
+            "bad": panel.bad_above is not None and series.value > panel.bad_above,
         }
-        for name, one in lines
+        for name, series in lines
     ]
     made = {
         "title": panel.title,
@@ -86,7 +90,7 @@ def shown(server: Prometheus, panel: Panel, seconds: int, host: str = "") -> dic
     }
     if lines and panel.kind != NUMBER:
         label = f"{panel.title} over {RANGES[seconds]}; the values are below"
-        chart = drawing([one for _, one in lines], end - seconds, end, panel.unit, label)
+        chart = drawing([series for _, series in lines], end - seconds, end, panel.unit, label)
         made["svg"] = chart
     return made
 
@@ -99,14 +103,14 @@ def _largest(server: Prometheus, text: str, end: float, seconds: int) -> tuple[l
     step = max(1, seconds // POINTS)
     # The steps of a subquery are those of the clock: what is new has none yet.
     maximum = f"max_over_time(({text})[{seconds}s:{step}s]) or ({text})"
-    found = server.now(f"topk({MOST_LINES + 1}, {maximum})")
-    if not found:
+    largest = server.now(f"topk({MOST_LINES + 1}, {maximum})")
+    if not largest:
         return [], 0
-    total = len(found)
+    total = len(largest)
     if total > MOST_LINES:
-        total = max([total, *(int(one.value) for one in server.now(f"count(({maximum}))"))])
-    chosen = sorted(found, key=lambda one: one.value, reverse=True)[:MOST_LINES]
-    only = _only([one.labels for one in chosen])
+        total = max([total, *(int(series.value) for series in server.now(f"count(({maximum}))"))])
+    chosen = sorted(largest, key=lambda series: series.value, reverse=True)[:MOST_LINES]
+    only = _only([series.labels for series in chosen])
     return server.between(f"({text}) {only}", end - seconds, end, step), total
 
 
@@ -118,10 +122,10 @@ def _only(chosen: Sequence[Mapping[str, str]]) -> str:
 
 def _vector(labels: Mapping[str, str]) -> str:
     """Return a query whose answer is one series with these labels."""
-    found = "vector(1)"
-    for name, value in ((one, labels[one]) for one in sorted({*labels} - {"__name__"})):
-        found = f'label_replace({found}, "{name}", {_quoted(value.replace("$", "$$"))}, "", "")'
-    return found
+    query = "vector(1)"
+    for name, value in ((label, labels[label]) for label in sorted({*labels} - {"__name__"})):
+        query = f'label_replace({query}, "{name}", {_quoted(value.replace("$", "$$"))}, "", "")'
+    return query
 
 
 def _quoted(text: str) -> str:
@@ -129,5 +133,5 @@ def _quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
-def _maximum(one: Series) -> float:
-    return max((value for _, value in one.points if math.isfinite(value)), default=0.0)
+def _maximum(series: Series) -> float:
+    return max((value for _, value in series.points if math.isfinite(value)), default=0.0)

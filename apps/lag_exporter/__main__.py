@@ -27,20 +27,20 @@ _HANGS_AFTER = 300.0
 def main(path: str) -> None:
     """Serve the lag of a cluster's groups; returns only by an error."""
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(message)s")
-    given = settings.read(Path(path))
-    library.use(given.library)
-    watched = Watched(Connection.read(given.client))
-    exporter = Exporter(lambda: watched.read(given.wants, given.max_groups), given.keep)
-    http = server(given.address, given.port, exporter.text)
+    options = settings.read(Path(path))
+    library.use(options.library)
+    watched = Watched(Connection.read(options.client))
+    exporter = Exporter(lambda: watched.read(options.wants, options.max_groups), options.keep)
+    http = server(options.address, options.port, exporter.text)
     threading.Thread(target=http.serve_forever, daemon=True).start()
     if directory := os.environ.get("RUNTIME_DIRECTORY"):
         (Path(directory) / "ready").touch()
     while True:
         # Every question has a limit. Should one hang nevertheless, systemd starts this anew.
-        faulthandler.dump_traceback_later(given.interval + _HANGS_AFTER, exit=True)
+        faulthandler.dump_traceback_later(options.interval + _HANGS_AFTER, exit=True)
         begin = time.monotonic()
         exporter.sample()
-        time.sleep(max(0.0, begin + given.interval - time.monotonic()))
+        time.sleep(max(0.0, begin + options.interval - time.monotonic()))
 
 
 if __name__ == "__main__":

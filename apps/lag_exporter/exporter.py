@@ -56,12 +56,12 @@ class Exporter:
     def text(self) -> str:
         """Return the metrics in Prometheus' format; without groups if the reading hangs."""
         fresh = time.monotonic() - self._read_at <= self._keep
-        own = exposition.text(metrics.of_exporter(self._counters))
-        return (self._groups if fresh else "") + own
+        exporter_metrics = exposition.text(metrics.of_exporter(self._counters))
+        return (self._groups if fresh else "") + exporter_metrics
 
     def _say(self, problems: tuple[str, ...]) -> None:
-        more = f" and {len(problems) - _SHOWN} more" if len(problems) > _SHOWN else ""
-        text = "; ".join(problems[:_SHOWN]) + more
+        suffix = f" and {len(problems) - _SHOWN} more" if len(problems) > _SHOWN else ""
+        text = "; ".join(problems[:_SHOWN]) + suffix
         if text != self._said:
             if text:
                 LOG.warning("the cluster did not answer everything: %s", text)

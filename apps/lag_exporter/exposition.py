@@ -14,10 +14,11 @@ Sample = tuple[Mapping[str, str], float]
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric: `kind` is gauge or counter."""
+    """A metric."""
 
     name: str
     kind: str
+    """Gauge or counter."""
     help: str
     samples: Iterable[Sample]
 
@@ -34,5 +35,5 @@ def _lines(metric: Metric) -> Iterator[str]:
             yield f"# HELP {metric.name} {metric.help}"
             yield f"# TYPE {metric.name} {metric.kind}"
             first = False
-        pairs = ",".join(f'{key}="{one.translate(_ESCAPES)}"' for key, one in labels.items())
+        pairs = ",".join(f'{key}="{label.translate(_ESCAPES)}"' for key, label in labels.items())
         yield f"{metric.name}{{{pairs}}} {value!r}" if pairs else f"{metric.name} {value!r}"

@@ -13,9 +13,10 @@ Groups = Mapping[str, Tracked]
 
 @dataclass(frozen=True)
 class Counters:
-    """How the exporter itself does; `last_success` is in seconds since 1970, 0 for never."""
+    """How the exporter itself does."""
 
     last_success: float = 0.0
+    """In seconds since 1970, 0 for never."""
     errors: int = 0
     duration: float = 0.0
     skipped: int = 0
@@ -39,13 +40,17 @@ def of_groups(groups: Groups) -> Iterator[Metric]:
         "kafka_consumer_group_members",
         "gauge",
         "Members of a group.",
-        (({"group": name}, one.members) for name, one in groups.items() if one.members is not None),
+        (
+            ({"group": name}, tracked.members)
+            for name, tracked in groups.items()
+            if tracked.members is not None
+        ),
     )
     yield Metric(
         "kafka_consumer_group_state",
         "gauge",
         "State of a group: 1 for the one that it has.",
-        (({"group": name, "state": one.group.state}, 1) for name, one in groups.items()),
+        (({"group": name, "state": tracked.group.state}, 1) for name, tracked in groups.items()),
     )
 
 

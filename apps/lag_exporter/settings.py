@@ -12,21 +12,22 @@ _LEAST_KEEP = 120.0
 
 @dataclass(frozen=True)
 class Settings:
-    """Where the cluster is described, what to listen on, and which groups to read.
-
-    `client` is a file of Kafka's client properties, `library` the directory with kafka-python.
-    `interval` is in seconds; of the groups that match `groups` and not `excluded`, whole names, at
-    most `max_groups` are read.
-    """
+    """Where the cluster is described, what to listen on, and which groups to read."""
 
     client: Path
+    """A file of Kafka's client properties."""
     library: Path
+    """The directory with kafka-python."""
     address: str
     port: int
     interval: float
+    """In seconds."""
     groups: re.Pattern[str]
+    """Matches whole names of the groups that are read."""
     excluded: re.Pattern[str]
+    """Matches whole names of groups that are not."""
     max_groups: int
+    """How many of them are read at most."""
 
     @property
     def keep(self) -> float:
@@ -40,14 +41,14 @@ class Settings:
 
 def read(path: Path) -> Settings:
     """Return the settings of a file."""
-    given = json.loads(path.read_text(encoding="utf-8"))
+    values = json.loads(path.read_text(encoding="utf-8"))
     return Settings(
-        client=Path(given["client"]),
-        library=Path(given["library"]),
-        address=str(given["address"]),
-        port=int(given["port"]),
-        interval=float(given["interval"]),
-        groups=re.compile(given["groups"]),
-        excluded=re.compile(given["excluded"]),
-        max_groups=int(given["max_groups"]),
+        client=Path(values["client"]),
+        library=Path(values["library"]),
+        address=str(values["address"]),
+        port=int(values["port"]),
+        interval=float(values["interval"]),
+        groups=re.compile(values["groups"]),
+        excluded=re.compile(values["excluded"]),
+        max_groups=int(values["max_groups"]),
     )

@@ -55,13 +55,13 @@ class Tracker:
             lags = dict(self._lags(now, group, reading.ends))
             members = group.members
             if reading.problems and former:
-                known = group.committed
-                kept = {
-                    place: one
-                    for place, one in former.lags.items()
-                    if known is None or place in known
+                committed = group.committed
+                former_lags = {
+                    place: lag
+                    for place, lag in former.lags.items()
+                    if committed is None or place in committed
                 }
-                lags = {**kept, **lags}
+                lags = {**former_lags, **lags}
                 members = former.members if members is None else members
             self.groups[name] = Tracked(group, now, members, lags)
         if not reading.problems:
@@ -71,11 +71,17 @@ class Tracker:
     def expire(self, now: float) -> None:
         """Drop what has not been read for too long, and the histories of what nobody reads."""
         oldest = now - self._keep
-        self.groups = {name: one for name, one in self.groups.items() if one.read_at >= oldest}
-        for one in self.groups.values():
-            one.lags = {place: lag for place, lag in one.lags.items() if lag.read_at >= oldest}
-        used = {place for one in self.groups.values() for place in one.lags}
-        self._histories = {place: one for place, one in self._histories.items() if place in used}
+        self.groups = {
+            name: tracked for name, tracked in self.groups.items() if tracked.read_at >= oldest
+        }
+        for tracked in self.groups.values():
+            tracked.lags = {
+                place: lag for place, lag in tracked.lags.items() if lag.read_at >= oldest
+            }
+        used = {place for tracked in self.groups.values() for place in tracked.lags}
+        self._histories = {
+            place: history for place, history in self._histories.items() if place in used
+        }
 
     def _lags(
         self, now: float, group: Group, ends: Mapping[Place, int]

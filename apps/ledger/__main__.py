@@ -129,8 +129,8 @@ def _stop(arguments: argparse.Namespace) -> int:
 
 
 def _page(arguments: argparse.Namespace) -> int:
-    wanted = {"expect_changes": arguments.expect_changes, "least_acks": arguments.least_acks}
-    runs = [page.read(folder, **wanted) for folder in arguments.dirs]
+    expectations = {"expect_changes": arguments.expect_changes, "least_acks": arguments.least_acks}
+    runs = [page.read(folder, **expectations) for folder in arguments.dirs]
     page.write(runs, arguments.out)
     for suite in runs:
         if arguments.summary:

@@ -56,11 +56,13 @@ def one_value_per_offset(index: Index) -> Iterator[Violation]:
         for value, where in values.items():
             for place in where:
                 places[place][value].append(name)
-    for (partition, offset), found in sorted(places.items()):
-        if len(found) > 1:
-            who = "; ".join(f"{value} ({', '.join(names)})" for value, names in found.items())
-            what = f"output partition {partition}, offset {offset} holds {who}"
-            yield Violation("I10", what, tuple(found))
+    for (partition, offset), contents in sorted(places.items()):
+        if len(contents) > 1:
+            listing = "; ".join(
+                f"{value} ({', '.join(names)})" for value, names in contents.items()
+            )
+            text = f"output partition {partition}, offset {offset} holds {listing}"
+            yield Violation("I10", text, tuple(contents))
 
 
 def nothing_from_nowhere(index: Index) -> Iterator[Violation]:
@@ -77,8 +79,8 @@ def nothing_aborted(index: Index) -> Iterator[Violation]:
         for value in index.seen[reader.name]:
             transaction = index.made[value][0] if value in index.made else None
             if transaction and transaction.ending == "aborted":
-                what = f"{reader.name} read a record of transaction {transaction.number}, aborted"
-                yield Violation("I10", what, (value,))
+                text = f"{reader.name} read a record of transaction {transaction.number}, aborted"
+                yield Violation("I10", text, (value,))
 
 
 def all_or_nothing(index: Index) -> Iterator[Violation]:
@@ -95,9 +97,9 @@ def all_or_nothing(index: Index) -> Iterator[Violation]:
             if read == complete or (read == 0 and transaction.ending != "committed"):
                 continue
             if transaction.ending != "aborted":
-                what = f"{reader.name} read {read} of {complete} records of transaction "
+                text = f"{reader.name} read {read} of {complete} records of transaction "
                 ending = f"{transaction.number}, {transaction.ending}"
-                yield Violation("I10", what + ending, (values[0],))
+                yield Violation("I10", text + ending, (values[0],))
 
 
 def not_before_commit(index: Index) -> Iterator[Violation]:
@@ -107,8 +109,8 @@ def not_before_commit(index: Index) -> Iterator[Violation]:
             transaction = index.made[read.value][0] if read.value in index.made else None
             if transaction and transaction.asked is not None and moment < transaction.asked:
                 early = transaction.asked - moment
-                what = f"{reader.name} read a record of transaction {transaction.number} "
-                yield Violation("I10", f"{what}{early:.6f} s before its commit", (read.value,))
+                text = f"{reader.name} read a record of transaction {transaction.number} "
+                yield Violation("I10", f"{text}{early:.6f} s before its commit", (read.value,))
 
 
 def each_input_once(index: Index) -> Iterator[Violation]:
@@ -118,7 +120,12 @@ def each_input_once(index: Index) -> Iterator[Violation]:
     """
     ends, inputs = _inputs(index.history)
     transactions = index.output.transactions
-    done = [place for one in transactions if one.ending == "committed" for place in one.inputs]
+    done = [
+        place
+        for transaction in transactions
+        if transaction.ending == "committed"
+        for place in transaction.inputs
+    ]
     last = dict(sorted(done))  # partition -> the highest offset, which comes last
     due = {(p, at) for p, at in inputs if index.output.done or (p in last and at <= last[p])}
     expected = {(place, p) for place in due for p in range(index.output.run.partitions)}
@@ -132,23 +139,23 @@ def each_input_once(index: Index) -> Iterator[Violation]:
         for place, partition in sorted(expected | set(made)):
             count = made[place, partition]
             # A record beyond the end may be processed or not.
-            known = place in inputs or place[0] not in ends or place[1] >= ends[place[0]]
-            if count != 1 or not known:
-                what = f"{count} records of input {place[0]}:{place[1]}"
-                why = "" if known else ", which no reader of the input got"
-                text = f"{reader.name} read {what} in output partition {partition}{why}"
+            is_input = place in inputs or place[0] not in ends or place[1] >= ends[place[0]]
+            if count != 1 or not is_input:
+                subject = f"{count} records of input {place[0]}:{place[1]}"
+                why = "" if is_input else ", which no reader of the input got"
+                text = f"{reader.name} read {subject} in output partition {partition}{why}"
                 yield Violation("I10", text, ())
 
 
 def _inputs(history: History) -> tuple[Mapping[int, int], set[Place]]:
     """Return the ends of the input, and the places of its records below them."""
     ends: dict[int, int] = {}
-    found: set[Place] = set()
+    places: set[Place] = set()
     for reader in history.finals():
         if reader.done:
             ends.update(reader.ends or {})
-            found |= {(read.partition, read.offset) for read in reader.reads}
-    return ends, found
+            places |= {(read.partition, read.offset) for read in reader.reads}
+    return ends, places
 
 
 STATEMENTS: tuple[Callable[[Index], Iterator[Violation]], ...] = (
@@ -166,7 +173,7 @@ def violations(history: History) -> list[Violation]:
     if history.output is None:
         return []
     index = index_of(history, history.output)
-    return [found for statement in STATEMENTS for found in statement(index)]
+    return [violation for statement in STATEMENTS for violation in statement(index)]
 
 
 def unproven(output: Output) -> list[str]:

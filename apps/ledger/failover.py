@@ -15,30 +15,31 @@ from apps.ledger.history import History, Read
 
 @dataclass(frozen=True)
 class Failover:
-    """Numbers of records, of the moment at which the group has read all that was copied.
-
-    `lost` were acknowledged and not copied, which is what the mirror was behind; they are still in
-    the first cluster. `unread` were copied, and the group got them on neither side. `repeated` were
-    given to the group on both. The others have to be 0: `copied_twice`, `reordered` within a
-    partition, and `unknown`, which nobody has sent.
-    """
+    """Numbers of records, of the moment at which the group has read all that was copied."""
 
     acknowledged: int
     copied: int
     read_before: int
     read_after: int
     lost: int
+    """Acknowledged and not copied, which is what the mirror was behind; they are still in the
+    first cluster."""
     unread: int
+    """Copied, and the group got them on neither side."""
     repeated: int
+    """Given to the group on both."""
     copied_twice: int
+    """Has to be 0."""
     reordered: int
+    """Within a partition; has to be 0."""
     unknown: int
+    """Which nobody has sent; has to be 0."""
 
     def wrong(self) -> list[str]:
         """Return what must not happen, however suddenly the first cluster is lost."""
-        found = asdict(self)
+        counts = asdict(self)
         never = ("unread", "copied_twice", "reordered", "unknown")
-        return [f"{found[name]} {name}" for name in never if found[name]]
+        return [f"{counts[name]} {name}" for name in never if counts[name]]
 
 
 def judge(
@@ -54,21 +55,21 @@ def judge(
     default those of the run's own consumer in a group.
     """
     if before is None:
-        before = {read.value for one in history.of("group") for read in one.reads}
-    acknowledged = {one.value for one in history.sends if one.outcome == "ok"}
-    copied, given = Counter(read.value for read in copy), [read.value for read in after]
-    seen = {*before, *given}
+        before = {read.value for reader in history.of("group") for read in reader.reads}
+    acknowledged = {send.value for send in history.sends if send.outcome == "ok"}
+    copied, delivered = Counter(read.value for read in copy), [read.value for read in after]
+    seen = {*before, *delivered}
     return Failover(
         acknowledged=len(acknowledged),
         copied=len(copied),
         read_before=len({*before}),
-        read_after=len(given),
+        read_after=len(delivered),
         lost=len(acknowledged - {*copied}),
         unread=len({*copied} - seen),
-        repeated=sum(one in before for one in given) + len(given) - len({*given}),
+        repeated=sum(value in before for value in delivered) + len(delivered) - len({*delivered}),
         copied_twice=sum(copied.values()) - len(copied),
         reordered=_reordered(copy),
-        unknown=len({*copied} - {one.value for one in history.sends}),
+        unknown=len({*copied} - {send.value for send in history.sends}),
     )
 
 

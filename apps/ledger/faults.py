@@ -33,11 +33,7 @@ class Machine:
 
 @dataclass(frozen=True)
 class Fault:
-    """One fault and what became of it.
-
-    `passed` needs a proof that it happened, when it began and when the cluster was healthy again,
-    and a recovery within its limit. What is null was not measured.
-    """
+    """One fault and what became of it; what is null was not measured."""
 
     number: int
     name: str
@@ -53,6 +49,8 @@ class Fault:
     """Seconds without an acknowledgement, where the suite has seen it itself."""
     proof: str
     verdict: Verdict
+    """`passed` needs a proof that it happened, when it began and when the cluster was healthy
+    again, and a recovery within its limit."""
     detail: str
 
     def window(self) -> tuple[float, float] | None:
@@ -129,8 +127,8 @@ def _contradictions(fault: Fault) -> Iterator[tuple[str, str]]:
     if not fault.name:
         yield "name", "must not be empty"
     times = {"start": fault.start, "healed": fault.healed, "healthy": fault.healthy}
-    known = [(field, at) for field, at in times.items() if at is not None]
-    for (earlier, before), (field, at) in pairwise(known):
+    measured = [(field, at) for field, at in times.items() if at is not None]
+    for (earlier, before), (field, at) in pairwise(measured):
         if at < before:
             yield field, f"is {before - at:.3f} s before {earlier}"
     if fault.verdict != "passed":
@@ -150,9 +148,9 @@ def _is_number(value: object) -> bool:
 
 
 _PLAIN: Mapping[type, tuple[str, Callable[[object], bool]]] = {
-    int: ("an integer of at least 0", lambda x: _is_number(x) and isinstance(x, int)),
+    int: ("an integer of at least 0", lambda value: _is_number(value) and isinstance(value, int)),
     float: ("a number of at least 0", _is_number),
-    str: ("a text", lambda x: isinstance(x, str)),
+    str: ("a text", lambda value: isinstance(value, str)),
 }
 
 
@@ -160,8 +158,8 @@ def _value(kind: Any, value: object, where: str) -> Any:  # noqa: ANN401 - of a 
     """Return a value of JSON as a type wants it: plain, optional, a choice, a list, an object."""
     choices = get_args(kind)
     if kind in _PLAIN:
-        what, fits = _PLAIN[kind]
-        return value if fits(value) else _refuse(where, f"must be {what}, not {value!r}")
+        description, fits = _PLAIN[kind]
+        return value if fits(value) else _refuse(where, f"must be {description}, not {value!r}")
     if isinstance(kind, UnionType):
         return None if value is None else _value(choices[0], value, where)
     if get_origin(kind) is Literal:
@@ -170,7 +168,7 @@ def _value(kind: Any, value: object, where: str) -> Any:  # noqa: ANN401 - of a 
     if choices:
         if not isinstance(value, list):
             _refuse(where, "must be a list")
-        return [_value(choices[0], one, f"{where}[{index}]") for index, one in enumerate(value)]
+        return [_value(choices[0], entry, f"{where}[{index}]") for index, entry in enumerate(value)]
     return _object(kind, value, where)
 
 

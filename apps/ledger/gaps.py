@@ -56,7 +56,7 @@ def measure(history: History) -> Gaps:
     everything = sorted(at for times in acks.values() for at in times)
     sent = [send.invoked for send in history.sends]
     gaps = {p: _gaps(history, acks.get(p, [])) for p in range(history.run.partitions)}
-    by_partition = {partition: _longest(found) for partition, found in gaps.items()}
+    by_partition = {partition: _longest(spans) for partition, spans in gaps.items()}
     return Gaps(
         longest=max(by_partition.values(), default=0.0),
         by_partition=by_partition,
@@ -102,7 +102,7 @@ def _window(
     start = history.run.moment(event.start)
     end = start if event.end is None else max(start, history.run.moment(event.end))
     near = bisect_right(acks, end + MARGIN) - bisect_left(acks, start - MARGIN)
-    longest = max((_longest(_touching(found, start, end)) for found in gaps.values()), default=0.0)
+    longest = max((_longest(_touching(spans, start, end)) for spans in gaps.values()), default=0.0)
     return Window(event, near, longest)
 
 

@@ -66,14 +66,15 @@ class Read(NamedTuple):
 class Reader:
     """What one consumer read, in its order, and how far it was asked to read.
 
-    `ends` are the end offsets by partition once production had stopped; None when the reader
-    ended before. A replica is a reader of its own disk: its `ends` are those of its logs.
+    A replica is a reader of its own disk.
     """
 
     name: str
     kind: Kind
     reads: Sequence[Read]
     ends: Mapping[int, int] | None = None
+    """The end offsets by partition once production had stopped; None when the reader ended
+    before. Those of a replica are those of its logs."""
     done: bool = False
     """Whether it got that far."""
     moments: Sequence[float] = ()
@@ -102,16 +103,13 @@ class Transaction:
 
 @dataclass(frozen=True)
 class Output:
-    """What transactions made of a run's topic, in another topic.
-
-    Its readers are of the kinds `assign` and `final`, which read only what is committed, and
-    `uncommitted`.
-    """
+    """What transactions made of a run's topic, in another topic."""
 
     run: Run
     """The same run, with the other topic."""
     transactions: Sequence[Transaction]
     readers: Sequence[Reader]
+    """Of the kinds `assign` and `final`, which read only what is committed, and `uncommitted`."""
     done: bool = False
     """Whether every record of the input below its end was made something of."""
 

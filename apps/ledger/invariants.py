@@ -90,10 +90,10 @@ def _without_tails(history: History) -> History:
     for final in history.finals():
         ends.update(final.ends or {})
     readers = [
-        replace(r, reads=[x for x in r.reads if x.offset < ends[x.partition]])
-        if r.kind == "replica"
-        else r
-        for r in history.readers
+        replace(reader, reads=[read for read in reader.reads if read.offset < ends[read.partition]])
+        if reader.kind == "replica"
+        else reader
+        for reader in history.readers
     ]
     return replace(history, readers=readers)
 
@@ -111,10 +111,12 @@ def i1_no_lost_write(index: Index) -> Iterator[Violation]:
             continue
         if any(index.decided(reader, send.partition, send.offset) for reader in finals):
             place = "an unknown offset" if send.offset is None else f"offset {send.offset}"
-            who = index.readers(send.value)
-            seen = f"once read by {_names(who - replicas)}" if who - replicas else "never read"
+            readers = index.readers(send.value)
+            seen = (
+                f"once read by {_names(readers - replicas)}" if readers - replicas else "never read"
+            )
             if replicas:
-                seen += f", on the disk of {_names(who & replicas) or 'no replica'}"
+                seen += f", on the disk of {_names(readers & replicas) or 'no replica'}"
             yield Violation(
                 "I1",
                 f"acknowledged at {place} of partition {send.partition}, "
@@ -127,7 +129,7 @@ def i2_one_value_per_offset(index: Index) -> Iterator[Violation]:
     """Yield what breaks: a place has one value, for all readers and the acknowledgement."""
     for (partition, offset), values in sorted(index.places.items()):
         if len(values) > 1:
-            held = "; ".join(f"{value} ({', '.join(who)})" for value, who in values.items())
+            held = "; ".join(f"{value} ({', '.join(names)})" for value, names in values.items())
             yield Violation(
                 "I2", f"partition {partition}, offset {offset} holds {held}", tuple(values)
             )
@@ -185,7 +187,7 @@ def i6_no_skip(index: Index) -> Iterator[Violation]:
     """Yield what breaks: without a rebalance offsets increase and no visible one is skipped."""
     visible: defaultdict[int, list[int]] = defaultdict(list)
     for partition, offset in sorted(index.places):
-        if any(set(who) != {"ack"} for who in index.places[partition, offset].values()):
+        if any(set(names) != {"ack"} for names in index.places[partition, offset].values()):
             visible[partition].append(offset)
     ranks = {
         partition: {offset: rank for rank, offset in enumerate(offsets)}
@@ -221,15 +223,15 @@ def i7_stable(index: Index) -> Iterator[Violation]:
     for sample in index.history.samples:
         starts.update(sample.start)
     for (partition, offset), values in sorted(index.places.items()):
-        who = {name for names in values.values() for name in names} - {"ack"}
-        if not who or offset < starts[partition]:
+        readers = {name for names in values.values() for name in names} - {"ack"}
+        if not readers or offset < starts[partition]:
             continue
         for reader in at_the_end:
-            if reader.name not in who and index.decided(reader, partition, offset):
+            if reader.name not in readers and index.decided(reader, partition, offset):
                 yield Violation(
                     "I7",
                     f"partition {partition}, offset {offset} was read by "
-                    f"{_names(who)} and not by {reader.name}",
+                    f"{_names(readers)} and not by {reader.name}",
                     tuple(values),
                 )
     yield from _regressions(index.history)
@@ -237,7 +239,7 @@ def i7_stable(index: Index) -> Iterator[Violation]:
 
 def _regressions(history: History) -> Iterator[Violation]:
     samples = sorted(history.samples)
-    for what, series in (
+    for bound, series in (
         ("start", [sample.start for sample in samples]),
         ("end", [*(sample.end for sample in samples), *(r.ends or {} for r in history.finals())]),
     ):
@@ -245,7 +247,7 @@ def _regressions(history: History) -> Iterator[Violation]:
         for offsets in series:
             for partition, offset in offsets.items():
                 if offset < highest[partition]:
-                    text = f"partition {partition}: {what} of the log went back from "
+                    text = f"partition {partition}: {bound} of the log went back from "
                     yield Violation("I7", f"{text}{highest[partition]} to {offset}", ())
                 highest[partition] = max(offset, highest[partition])
 
@@ -276,31 +278,31 @@ def i9_commits(index: Index) -> Iterator[Violation]:
         ends.update(reader.ends or {})
     visible: defaultdict[int, set[int]] = defaultdict(set)
     for (partition, offset), values in index.places.items():
-        if any(set(who) != {"ack"} for who in values.values()):
+        if any(set(names) != {"ack"} for names in values.values()):
             visible[partition].add(offset)
     for group in [r for r in index.history.readers if r.kind == "group"]:
         delivered: defaultdict[int, set[int]] = defaultdict(set)
         checked: defaultdict[int, int] = defaultdict(int)
-        given = 0
+        position = 0
         for commit in index.history.commits:
             partition, offset, after = commit
-            for read in group.reads[given:after]:
+            for read in group.reads[position:after]:
                 delivered[read.partition].add(read.offset)
-            given = max(given, after)
+            position = max(position, after)
             low = checked[partition]
             if offset < low:
-                what = f"went back from {low} to {offset}"
-                yield Violation("I9", f"partition {partition}: committed offset {what}", ())
+                problem = f"went back from {low} to {offset}"
+                yield Violation("I9", f"partition {partition}: committed offset {problem}", ())
                 continue
             checked[partition] = offset
             if partition in ends and offset > ends[partition]:
-                what = f"{offset} is past the end {ends[partition]}"
-                yield Violation("I9", f"partition {partition}: committed offset {what}", ())
+                problem = f"{offset} is past the end {ends[partition]}"
+                yield Violation("I9", f"partition {partition}: committed offset {problem}", ())
                 continue
-            below = {x for x in range(low, offset) if x in visible[partition]}
+            below = {at for at in range(low, offset) if at in visible[partition]}
             if missed := sorted(below - delivered[partition]):
-                what = f"{offset} passes {len(missed)} never delivered, first {missed[0]}"
-                yield Violation("I9", f"partition {partition}: committed offset {what}", ())
+                problem = f"{offset} passes {len(missed)} never delivered, first {missed[0]}"
+                yield Violation("I9", f"partition {partition}: committed offset {problem}", ())
 
 
 NAMES: Mapping[str, str] = {
@@ -333,4 +335,4 @@ INVARIANTS: tuple[Callable[[Index], Iterator[Violation]], ...] = (
 def violations(history: History) -> list[Violation]:
     """Return everything that is wrong with a history, by invariant."""
     index = index_of(history)
-    return [found for invariant in INVARIANTS for found in invariant(index)]
+    return [violation for invariant in INVARIANTS for violation in invariant(index)]

@@ -135,7 +135,7 @@ def load(folder: Path) -> History:
     with _reading(PRODUCER):
         lines = lines_of(folder / PRODUCER)
         run = Run(**next(lines)["header"])
-        sends, others = _sends(run, lines)
+        sends, other_lines = _sends(run, lines)
     commits: list[Commit] = []
     samples: list[Sample] = []
     readers = _readers(folder, READERS, commits, samples)
@@ -151,9 +151,9 @@ def load(folder: Path) -> History:
         commits=commits,
         samples=samples,
         events=events,
-        troubles=[str(text) for text in others["trouble"]],
-        started=min(others["started"], default=None),
-        stopped=max(others["stopped"], default=None),
+        troubles=[str(text) for text in other_lines["trouble"]],
+        started=min(other_lines["started"], default=None),
+        stopped=max(other_lines["stopped"], default=None),
         output=_output(folder) if (folder / TRANSACTIONS).is_file() else None,
     )
 
@@ -172,7 +172,7 @@ def _sends(
 ) -> tuple[list[Send], defaultdict[str, list[Any]]]:
     """Return every send with its answer, and the lines about other things by key."""
     sends: dict[str, Send] = {}
-    others: defaultdict[str, list[Any]] = defaultdict(list)
+    other_lines: defaultdict[str, list[Any]] = defaultdict(list)
     for line in lines:
         if "invoke" in line:
             producer, at = sys.intern(line["session"]), line["t"]
@@ -195,13 +195,13 @@ def _sends(
             for partition, seq in line["unsent"]:
                 del sends[value_of(run.id, line["session"], partition, seq)]
         else:
-            for key, what in line.items():
-                others[key].append(what)
-    return list(sends.values()), others
+            for key, content in line.items():
+                other_lines[key].append(content)
+    return list(sends.values()), other_lines
 
 
 def _output(folder: Path) -> Output:
-    found: dict[int, Transaction] = {}
+    transactions: dict[int, Transaction] = {}
     done = False
     with _reading(TRANSACTIONS):
         lines = lines_of(folder / TRANSACTIONS)
@@ -209,26 +209,30 @@ def _output(folder: Path) -> Output:
         for line in lines:
             if "begin" in line:
                 inputs = [(int(partition), int(offset)) for partition, offset in line["inputs"]]
-                found[line["begin"]] = Transaction(line["begin"], inputs)
+                transactions[line["begin"]] = Transaction(line["begin"], inputs)
             elif "commit" in line:
-                asked = replace(found[line["commit"]], ending="unknown", asked=line["t"])
-                found[line["commit"]] = asked
+                transaction = replace(
+                    transactions[line["commit"]], ending="unknown", asked=line["t"]
+                )
+                transactions[line["commit"]] = transaction
             elif "committed" in line:
-                found[line["committed"]] = replace(found[line["committed"]], ending="committed")
+                transactions[line["committed"]] = replace(
+                    transactions[line["committed"]], ending="committed"
+                )
             elif "done" in line:
                 done = bool(line["done"])
-    return Output(run, list(found.values()), _readers(folder, OUTPUT_READERS, [], []), done)
+    return Output(run, list(transactions.values()), _readers(folder, OUTPUT_READERS, [], []), done)
 
 
 def _readers(
     folder: Path, names: Mapping[str, Kind], commits: list[Commit], samples: list[Sample]
 ) -> list[Reader]:
-    found: list[Reader] = []
+    readers: list[Reader] = []
     for name, kind in names.items():
         if (folder / f"{name}.jsonl").is_file():
             with _reading(f"{name}.jsonl"):
-                found.append(_reader(folder, name, kind, commits, samples))
-    return found
+                readers.append(_reader(folder, name, kind, commits, samples))
+    return readers
 
 
 def _reader(

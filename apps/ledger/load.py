@@ -292,7 +292,7 @@ class Load:
             )
             rows[answer.outcome, record.producer].append([record.partition, record.seq, *times])
             self.counts[answer.outcome] += 1
-        return [{outcome: found, "session": name} for (outcome, name), found in rows.items()]
+        return [{outcome: entries, "session": name} for (outcome, name), entries in rows.items()]
 
 
 def _taken(queue: deque[T]) -> list[T]:
@@ -300,12 +300,12 @@ def _taken(queue: deque[T]) -> list[T]:
     return [queue.popleft() for _ in range(len(queue))]
 
 
-def _by_session(what: str, records: list[Planned]) -> list[dict[str, Any]]:
+def _by_session(key: str, records: list[Planned]) -> list[dict[str, Any]]:
     rows: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
     for record in records:
         rows[record.producer].append((record.partition, record.seq))
     at = _rounded(time.monotonic())
-    return [{what: found, "session": name, "t": at} for name, found in rows.items()]
+    return [{key: entries, "session": name, "t": at} for name, entries in rows.items()]
 
 
 def _rounded(at: float) -> float:

@@ -82,8 +82,8 @@ def write(runs: Sequence[SuiteReport], out: Path) -> None:
     """Write the page of some runs, and the JSON beside it."""
     out.parent.mkdir(parents=True, exist_ok=True)
     status.write(out, as_html(runs))
-    found = {"runs": [as_json(suite) for suite in runs]}
-    status.write(out.with_suffix(".json"), json.dumps(found, indent=2) + "\n")
+    content = {"runs": [as_json(suite) for suite in runs]}
+    status.write(out.with_suffix(".json"), json.dumps(content, indent=2) + "\n")
 
 
 def verdict(run: FaultRun, report: Report) -> tuple[State, list[str]]:
@@ -169,7 +169,7 @@ def _part(suite: SuiteReport) -> dict[str, Any]:
     return {
         "suite": suite,
         "verdicts": Counter(fault.verdict for fault in suite.run.faults),
-        "rows": [(one, _at(suite, one.fault)) for one in suite.faults],
+        "rows": [(seen, _at(suite, seen.fault)) for seen in suite.faults],
         "violations": suite.ledger.violations[:SHOWN],
         "timeline": plot.timeline(suite.series, spans(suite), suite.history.run.rate),
     }
@@ -177,13 +177,13 @@ def _part(suite: SuiteReport) -> dict[str, Any]:
 
 def spans(suite: SuiteReport) -> list[plot.Span]:
     """Return what the timeline shades: each fault that was made, since the load began."""
-    found = []
+    shaded = []
     for seen in suite.faults:
         fault, window = seen.fault, seen.fault.window()
         if window is None or seen.acks is None:
             continue
         healed = window[1] if fault.healed is None else fault.healed
-        found.append(
+        shaded.append(
             plot.Span(
                 label=str(fault.number),
                 start=_since(suite, window[0]),
@@ -193,7 +193,7 @@ def spans(suite: SuiteReport) -> list[plot.Span]:
                 title=f"{fault.number}: {fault.name}, {fault.node}, {fault.verdict}",
             )
         )
-    return found
+    return shaded
 
 
 def _since(suite: SuiteReport, wall: float) -> float:

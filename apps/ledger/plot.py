@@ -110,10 +110,10 @@ def timeline(series: Series, spans: Sequence[Span], rate: float) -> Timeline:
     """
     length = len(series.acks)
     across = linear(0, length, LEFT, WIDTH - RIGHT)
-    found = boxes([span for span in spans if span.end >= 0 and span.start <= length], across)
-    nameless = sum(box.lane is None for box in found)
+    drawn = boxes([span for span in spans if span.end >= 0 and span.start <= length], across)
+    nameless = sum(box.lane is None for box in drawn)
     hidden = f"{nameless} numbers have no room; hover over a shade to see it." if nameless else ""
-    top = LANE * (1 + max((box.lane for box in found if box.lane is not None), default=-1)) + 24.0
+    top = LANE * (1 + max((box.lane for box in drawn if box.lane is not None), default=-1)) + 24.0
     upper, cut = _acks(series, across, top, rate)
     lower = _latency(series, across, upper.bottom + BETWEEN)
     return Timeline(
@@ -126,7 +126,7 @@ def timeline(series: Series, spans: Sequence[Span], rate: float) -> Timeline:
         rate=linear(0, float(upper.ticks[-1][1]), upper.bottom, upper.top)(rate),
         remarks=[text for text in (cut, hidden) if text],
         times=[(across(at), clock(at)) for at in moments(length)],
-        boxes=found,
+        boxes=drawn,
     )
 
 
@@ -137,7 +137,7 @@ def _acks(series: Series, across: Scale, top: float, rate: float) -> tuple[Panel
     bottom = top + UPPER
     up = linear(0, steps[-1], bottom, top)
     # A second in which the load ran only partly would show as a drop.
-    points = [(at, min(y, steps[-1])) for at, y in outline(series.complete_acks(), COLUMNS)]
+    points = [(at, min(count, steps[-1])) for at, count in outline(series.complete_acks(), COLUMNS)]
     panel = Panel(
         "acks per second",
         top,
@@ -152,7 +152,9 @@ def _acks(series: Series, across: Scale, top: float, rate: float) -> tuple[Panel
 
 def _latency(series: Series, across: Scale, top: float) -> Panel:
     """Return the lower plot: a logarithmic scale, as a stall is thousands of times the usual."""
-    decades = range(-3, max(-1, _decade(max((x or 0.0 for x in series.latency), default=0.0))) + 1)
+    decades = range(
+        -3, max(-1, _decade(max((seconds or 0.0 for seconds in series.latency), default=0.0))) + 1
+    )
     bottom = top + LOWER
     log = linear(decades[0], decades[-1], bottom, top)
 
@@ -176,7 +178,7 @@ def linear(low: float, high: float, start: float, end: float) -> Scale:
 
 def path(points: Sequence[Point], across: Scale, up: Scale) -> str:
     """Return an SVG path through points; one point alone is a dot, with round ends of lines."""
-    places = [f"{across(x):.1f} {up(y):.1f}" for x, y in points]
+    places = [f"{across(at):.1f} {up(value):.1f}" for at, value in points]
     return "".join(f"{'L' if n else 'M'}{place}" for n, place in enumerate(places)) + (
         "h0" if len(places) == 1 else ""
     )
@@ -193,20 +195,20 @@ def area(points: Sequence[Point], across: Scale, up: Scale) -> str:
 def boxes(spans: Sequence[Span], across: Scale) -> list[Box]:
     """Return what is drawn of spans; labels that touch lie in rows, and some have no room."""
     low, high = across(0), WIDTH - RIGHT
-    found: list[Box] = []
+    drawn: list[Box] = []
     taken: list[list[tuple[float, float]]] = [[] for _ in range(LANES)]
     # Labels of those that failed come first.
     for span in sorted(spans, key=lambda span: (not span.failed, span.start)):
-        x = min(max(low, across(span.start)), high - LEAST_WIDTH)
-        width = max(LEAST_WIDTH, min(across(span.end), high) - x)
+        left_edge = min(max(low, across(span.start)), high - LEAST_WIDTH)
+        width = max(LEAST_WIDTH, min(across(span.end), high) - left_edge)
         half = LETTER * (len(span.label) + 1) / 2
-        place = (x + width / 2 - half, x + width / 2 + half)
+        place = (left_edge + width / 2 - half, left_edge + width / 2 + half)
         lane = next((n for n, row in enumerate(taken) if not _touches(place, row)), None)
         if lane is not None:
             taken[lane].append(place)
-        healed = min(max(x, across(span.healed)), x + width)
-        found.append(Box(span, x, healed, width, lane))
-    return found
+        healed = min(max(left_edge, across(span.healed)), left_edge + width)
+        drawn.append(Box(span, left_edge, healed, width, lane))
+    return drawn
 
 
 def _touches(place: tuple[float, float], row: Sequence[tuple[float, float]]) -> bool:
@@ -229,9 +231,9 @@ def moments(seconds: int) -> list[int]:
 
 def clock(seconds: float) -> str:
     """Return seconds as minutes and seconds, from an hour on with hours."""
-    minutes, rest = divmod(int(seconds), 60)
+    minutes, remainder = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+    return f"{hours}:{minutes:02}:{remainder:02}" if hours else f"{minutes}:{remainder:02}"
 
 
 def duration(seconds: float) -> str:

@@ -137,7 +137,7 @@ class Live(threading.Thread):
     def run(self) -> None:
         """Read until `end_at` was called, and then to that end."""
         due = 0.0
-        every = SAMPLE_SECONDS if self._group is None else COMMIT_SECONDS
+        interval = SAMPLE_SECONDS if self._group is None else COMMIT_SECONDS
         while not self._over():
             read = self.progress.read
             self.progress.poll(self._consumer)
@@ -147,7 +147,7 @@ class Live(threading.Thread):
                 self._replace()
             if time.monotonic() >= due:
                 self._beside()
-                due = time.monotonic() + every
+                due = time.monotonic() + interval
         self._beside()
         self.progress.finish(self._ends)
         self._consumer.close(autocommit=False, timeout_ms=ASK_MS)
@@ -166,8 +166,10 @@ class Live(threading.Thread):
 
     def _replace(self) -> None:
         """Go on with a new client; the log gets what is known of the one that gives nothing."""
-        known = connections(self._consumer)
-        LOG.warning("%s gives nothing and is replaced; its connections: %s", self.name, known)
+        open_connections = connections(self._consumer)
+        LOG.warning(
+            "%s gives nothing and is replaced; its connections: %s", self.name, open_connections
+        )
         self._consumer.close(autocommit=False, timeout_ms=ASK_MS)
         self._consumer = self._placed()
         self._stuck_at = time.monotonic() + STUCK_SECONDS
@@ -203,8 +205,8 @@ class Live(threading.Thread):
         self._journal.write([{"commits": _rows(places)}])
         self._commits += 1
         if self._commits % READ_BACK_EVERY == 0:
-            found = {p: self._consumer.committed(p, timeout_ms=ASK_MS) for p in places}
-            self._journal.write([{"commits": _rows({p: o for p, o in found.items() if o})}])
+            committed = {p: self._consumer.committed(p, timeout_ms=ASK_MS) for p in places}
+            self._journal.write([{"commits": _rows({p: o for p, o in committed.items() if o})}])
 
 
 def end_offsets(clients: Clients, run: Run, deadline: float) -> dict[int, int]:
@@ -219,10 +221,10 @@ def end_offsets(clients: Clients, run: Run, deadline: float) -> dict[int, int]:
         try:
             consumer = clients.consumer()
             try:
-                found = consumer.end_offsets(partitions, timeout_ms=ASK_MS)
+                ends = consumer.end_offsets(partitions, timeout_ms=ASK_MS)
             finally:
                 consumer.close(autocommit=False, timeout_ms=ASK_MS)
-            return {place.partition: end for place, end in found.items()}
+            return {place.partition: end for place, end in ends.items()}
         except (errors.KafkaError, OSError) as error:
             LOG.warning("end offsets: %s", error)
             time.sleep(BACKOFF_SECONDS)

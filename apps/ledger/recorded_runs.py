@@ -21,8 +21,8 @@ def refresh(path: Path, suite: SuiteReport) -> None:
     """Put a run into the file, in the place of the last one of its suite on its topology."""
     new = run_of(suite)
     runs = json.loads(path.read_text(encoding="utf-8"))["runs"] if path.is_file() else []
-    kept = [run for run in runs if _place(run) != _place(new)]
-    runs = sorted([*kept, new], key=_place)
+    remaining = [run for run in runs if _place(run) != _place(new)]
+    runs = sorted([*remaining, new], key=_place)
     path.parent.mkdir(parents=True, exist_ok=True)
     status.write(path, json.dumps({"runs": runs}, indent=2) + "\n")
 

@@ -30,8 +30,8 @@ def readers(folder: Path, topic: str) -> list[Reader]:
 
     Its `ends` are the ends of its own logs, for the partitions that it has.
     """
-    found = [_reader(path, topic) for path in sorted(folder.glob("*/"))]
-    return [reader for reader in found if reader.ends]
+    replicas = [_reader(path, topic) for path in sorted(folder.glob("*/"))]
+    return [reader for reader in replicas if reader.ends]
 
 
 def held(partition: int, segments: Iterable[bytes]) -> tuple[list[Read], int]:
@@ -59,8 +59,10 @@ def _reader(folder: Path, topic: str) -> Reader:
         number = path.name.removeprefix(f"{topic}-")
         if number.isdigit():
             files = sorted(path.glob("*.log"))
-            found, ends[int(number)] = held(int(number), (file.read_bytes() for file in files))
-            reads += found
+            partition_reads, ends[int(number)] = held(
+                int(number), (file.read_bytes() for file in files)
+            )
+            reads += partition_reads
     return Reader(folder.name, "replica", reads, ends, done=True)
 
 

@@ -213,7 +213,7 @@ class Ledger:
             except errors.KafkaError as error:
                 LOG.warning("topic %s is left: %s", topic, error)
 
-    def _report(self, state: str, reason: str | None = None, **more: object) -> None:
+    def _report(self, state: str, reason: str | None = None, **details: object) -> None:
         load = self._load
         counts = load.counts if load else {"ok": 0, "info": 0, "fail": 0}
         read = {name: live.progress.read for name, live in self._live.items()} | self._final
@@ -232,7 +232,7 @@ class Ledger:
                 "last_ack_age": load.last_ack_age() if load else None,
                 "read": read,
                 "transactions": self._pipeline.counts() if self._pipeline else None,
-                **more,
+                **details,
             },
         )
 
@@ -250,15 +250,15 @@ def stop(folder: Path, seconds: float) -> dict[str, Any]:
         raise SetupError(message)
     (folder / status.STOP).touch()
     deadline = time.monotonic() + seconds
-    while (found := status.read(folder))["state"] not in status.ENDED:
-        if not status.alive(found["pid"]) and status.read(folder)["state"] not in status.ENDED:
-            message = f"the ledger's process {found['pid']} ended in state {found['state']}"
+    while (current := status.read(folder))["state"] not in status.ENDED:
+        if not status.alive(current["pid"]) and status.read(folder)["state"] not in status.ENDED:
+            message = f"the ledger's process {current['pid']} ended in state {current['state']}"
             raise TimeoutError(message)
         if time.monotonic() >= deadline:
-            message = f"the ledger is still {found['state']} after {seconds:.0f} s"
+            message = f"the ledger is still {current['state']} after {seconds:.0f} s"
             raise TimeoutError(message)
         threading.Event().wait(0.2)
-    return found
+    return current
 
 
 def log_to(folder: Path) -> None:

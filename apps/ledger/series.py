@@ -69,9 +69,9 @@ def peaks(values: Sequence[float | None], most: int) -> list[list[Point]]:
     """Return lines through the greatest value of each column, broken where there is none."""
     lines: list[list[Point]] = [[]]
     for column in _columns(len(values), most):
-        known = [(value, second) for second in column if (value := values[second]) is not None]
-        if known:
-            value, second = max(known)
+        measured = [(value, second) for second in column if (value := values[second]) is not None]
+        if measured:
+            value, second = max(measured)
             lines[-1].append((second + 0.5, value))
         elif lines[-1]:
             lines.append([])

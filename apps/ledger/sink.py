@@ -48,18 +48,18 @@ def violations(source: Iterable[Place], rows: Iterable[Row]) -> list[Violation]:
 def _not_once(source: set[Place], batches: dict[Place, list[int]]) -> Iterator[Violation]:
     for place in sorted(source | set(batches)):
         name = f"{place.topic}-{place.partition}@{place.offset}"
-        found = batches.get(place, [])
-        if not found:
+        numbers = batches.get(place, [])
+        if not numbers:
             yield Violation("I11", "lost: the sink has no row of it", (name,))
         elif place not in source:
-            yield Violation("I11", f"foreign: written by batch {found[0]}, never given", (name,))
-        elif len(found) > 1:
-            who = ", ".join(map(str, sorted(found)))
-            yield Violation("I11", f"duplicated: written by batches {who}", (name,))
+            yield Violation("I11", f"foreign: written by batch {numbers[0]}, never given", (name,))
+        elif len(numbers) > 1:
+            listing = ", ".join(map(str, sorted(numbers)))
+            yield Violation("I11", f"duplicated: written by batches {listing}", (name,))
 
 
 def _missing(batches: dict[Place, list[int]]) -> Iterator[Violation]:
-    known = {batch for found in batches.values() for batch in found}
-    for batch in range(min(known, default=0), max(known, default=0)):
-        if batch not in known:
+    present = {batch for numbers in batches.values() for batch in numbers}
+    for batch in range(min(present, default=0), max(present, default=0)):
+        if batch not in present:
             yield Violation("I11", f"batch {batch} is missing between others", ())

@@ -31,10 +31,10 @@ def update(folder: Path, state: Mapping[str, Any]) -> None:
 def read(folder: Path) -> dict[str, Any]:
     """Return the status file's content; nothing when there is none."""
     try:
-        found = json.loads((folder / STATUS).read_text(encoding="utf-8"))
+        content = json.loads((folder / STATUS).read_text(encoding="utf-8"))
     except FileNotFoundError:
         return {}
-    return dict(found)
+    return dict(content)
 
 
 def alive(pid: int) -> bool:

@@ -96,8 +96,8 @@ class Worker(threading.Thread):
         if self._producer is None:
             self._producer = self._clients.transactional(self._output.topic)
             self._resume()
-        found = self._consumer.poll(timeout_ms=POLL_MS, max_records=MOST_INPUTS)
-        inputs = [(record.partition, record.offset) for rows in found.values() for record in rows]
+        polled = self._consumer.poll(timeout_ms=POLL_MS, max_records=MOST_INPUTS)
+        inputs = [(record.partition, record.offset) for rows in polled.values() for record in rows]
         if inputs:
             self._transact(self._producer, inputs)
         elif self._ends is not None:
@@ -137,8 +137,8 @@ class Worker(threading.Thread):
             self._consumer.seek(place, offset)
             self._next[place.partition] = offset
 
-    def _record(self, step: str, what: object, **more: object) -> None:
-        self._journal.write([{step: what, "t": time.monotonic(), **more}], durable=True)
+    def _record(self, step: str, value: object, **details: object) -> None:
+        self._journal.write([{step: value, "t": time.monotonic(), **details}], durable=True)
         if step in self.counts:
             self.counts[step] += 1
 

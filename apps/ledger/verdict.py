@@ -56,15 +56,23 @@ def judge(
             what the rate gives in its time, at least `LEAST_ACKS`.
 
     """
-    found = [*violations(history), *exactly_once.violations(history)]
+    all_violations = [*violations(history), *exactly_once.violations(history)]
     gaps = measure(history)
     reasons = [
         *unproven(history),
         *(unproven_changes(history, gaps.windows, least_acks) if expect_changes else ()),
     ]
-    state: State = "FAIL" if found else "UNKNOWN" if reasons else "PASS"
+    state: State = "FAIL" if all_violations else "UNKNOWN" if reasons else "PASS"
     claim = f"{CLAIM} {CLAIM_ONCE}" if history.output else CLAIM
-    return Report(state, found, reasons, _counts(history, found), gaps, history.run.topic, claim)
+    return Report(
+        state,
+        all_violations,
+        reasons,
+        _counts(history, all_violations),
+        gaps,
+        history.run.topic,
+        claim,
+    )
 
 
 def unproven(history: History) -> list[str]:
@@ -83,7 +91,7 @@ def unproven(history: History) -> list[str]:
         reasons.append("start and end of the log were never sampled")
     if history.output:
         needed: Mapping[Kind, int] = {"assign": 1, "final": 2, "uncommitted": 1}
-        reasons += [f"output: {x}" for x in _unread(history.output.readers, needed)]
+        reasons += [f"output: {reason}" for reason in _unread(history.output.readers, needed)]
         reasons += exactly_once.unproven(history.output)
     return reasons
 
@@ -92,11 +100,13 @@ def _unread(readers: Sequence[Reader], needed: Mapping[Kind, int]) -> list[str]:
     """Return which readers are not there or did not read."""
     reasons: list[str] = []
     for kind, least in needed.items():
-        found = [reader for reader in readers if reader.kind == kind]
-        if len(found) < least:
-            reasons.append(f"{len(found)} readers of kind {kind}, {least} needed")
-        reasons += [f"{x.name} did not read to the end" for x in found if not x.done]
-        reasons += [f"{x.name} read nothing" for x in found if not x.reads]
+        present = [reader for reader in readers if reader.kind == kind]
+        if len(present) < least:
+            reasons.append(f"{len(present)} readers of kind {kind}, {least} needed")
+        reasons += [
+            f"{reader.name} did not read to the end" for reader in present if not reader.done
+        ]
+        reasons += [f"{reader.name} read nothing" for reader in present if not reader.reads]
     return reasons
 
 
@@ -114,8 +124,8 @@ def unproven_changes(
             reasons.append(f"{name} has no end")
             continue
         share = int(history.run.rate * (event.end - event.start) / 2)
-        asked = least_acks if event.least_acks is None else event.least_acks
-        needed = max(LEAST_ACKS, share) if asked is None else asked
+        explicit = least_acks if event.least_acks is None else event.least_acks
+        needed = max(LEAST_ACKS, share) if explicit is None else explicit
         if window.acks < needed:
             reasons.append(f"{name}: {window.acks} acknowledgements around it, {needed} needed")
     return reasons
@@ -130,12 +140,12 @@ def as_dict(report: Report) -> dict[str, Any]:
         "topic": report.topic,
         "violations": [
             {
-                "invariant": x.invariant,
-                "name": NAMES[x.invariant],
-                "what": x.what,
-                "records": list(x.records),
+                "invariant": violation.invariant,
+                "name": NAMES[violation.invariant],
+                "what": violation.what,
+                "records": list(violation.records),
             }
-            for x in report.violations
+            for violation in report.violations
         ],
         "reasons": list(report.reasons),
         "counts": report.counts,
@@ -203,7 +213,10 @@ def as_text(report: Report) -> str:
         by_invariant[violation.invariant].append(violation)
     for name, group in by_invariant.items():
         lines.append(violated(name, len(group)))
-        lines += [f"  {x.what}: {' '.join(x.records)}".rstrip(": ") for x in group[:SHOWN]]
+        lines += [
+            f"  {violation.what}: {' '.join(violation.records)}".rstrip(": ")
+            for violation in group[:SHOWN]
+        ]
     if report.state == "PASS":
         lines.append(report.claim)
     return "\n".join(lines) + "\n"
@@ -219,14 +232,14 @@ def _change_line(window: Window) -> str:
     event = window.event
     seconds = [f"{name} {value:.1f}" for name, value in event.seconds.items()]
     took = "did not end" if event.end is None else f"{event.end - event.start:.1f} s"
-    parts = ", ".join([event.detail, *seconds] if event.detail else seconds)
-    detail = f" ({parts})" if parts else ""
+    remarks = ", ".join([event.detail, *seconds] if event.detail else seconds)
+    detail = f" ({remarks})" if remarks else ""
     gap = f"gap {window.longest:.3f} s, {window.acks} acknowledgements"
     return f"{event.phase} of {event.node}: {took}{detail}, {gap}"
 
 
-def _counts(history: History, found: Sequence[Violation]) -> dict[str, int]:
-    broken = Counter(violation.invariant for violation in found)
+def _counts(history: History, all_violations: Sequence[Violation]) -> dict[str, int]:
+    broken = Counter(violation.invariant for violation in all_violations)
     outcomes = Counter(send.outcome for send in history.sends)
     return {
         "invoked": len(history.sends),
@@ -237,7 +250,7 @@ def _counts(history: History, found: Sequence[Violation]) -> dict[str, int]:
         "lost": broken["I1"],
         "reordered": broken["I5"] + broken["I8"],
         "duplicated": broken["I3"],
-        "violations": len(found),
+        "violations": len(all_violations),
         "producer_errors": len(history.troubles),
         "sessions": len({send.producer for send in history.sends}),
         "partitions": history.run.partitions,
@@ -260,8 +273,8 @@ def _transaction_counts(output: Output) -> dict[str, int]:
 
 def _seconds(windows: Sequence[Window]) -> dict[str, dict[str, float]]:
     """Return median and worst of what each part of a change took."""
-    parts: defaultdict[str, list[float]] = defaultdict(list)
+    durations: defaultdict[str, list[float]] = defaultdict(list)
     for window in windows:
         for name, value in window.event.seconds.items():
-            parts[name].append(value)
-    return {name: spread(values) for name, values in parts.items()}
+            durations[name].append(value)
+    return {name: spread(values) for name, values in durations.items()}

@@ -42,21 +42,21 @@ def documented(jars: list[Path]) -> Iterator[tuple[str, Entry]]:
     for jar in jars:
         with zipfile.ZipFile(jar) as archive:
             for name in {*_DEFAULTS} & {*archive.namelist()}:
-                for one in ET.fromstring(archive.read(name)):  # noqa: S314 - of the distribution
-                    key, value = one.findtext("name", ""), one.findtext("value", "")
+                for element in ET.fromstring(archive.read(name)):  # noqa: S314 - of the distribution
+                    key, value = element.findtext("name", ""), element.findtext("value", "")
                     yield key.strip(), entry(value.strip())
 
 
 def table(home: Path) -> dict[str, Entry]:
     """Return key -> type and default, of the distribution in a directory."""
     jars = sorted(home.glob(_JARS))
-    known = dict(documented(jars))
-    first = {key.partition(".")[0] for key in known}
+    entries = dict(documented(jars))
+    first = {key.partition(".")[0] for key in entries}
     for _, content in class_files.classes(jars):
         for text in class_files.constants(content, _KEY):
             if text.partition(".")[0] in first and not _NO_KEY.fullmatch(text):
-                known.setdefault(text, {})
-    return known
+                entries.setdefault(text, {})
+    return entries
 
 
 if __name__ == "__main__":

@@ -40,27 +40,27 @@ def release(java: str) -> int:
 
 def flags(java: str) -> Table:
     """Return name -> type, and what unlocks it, of the options that a program `java` takes."""
-    found: Table = {}
+    table: Table = {}
     for match in _FLAG.finditer(_run(java, *_UNLOCK, "-XX:+PrintFlagsFinal", "-version").stdout):
         entry = {"type": _TYPES.get(match["type"], "number")}
         kinds = [_KINDS[kind] for kind in match["kind"].split() if kind in _KINDS]
-        found[match["name"]] = {**entry, **({"unlock": kinds[0]} if kinds else {})}
+        table[match["name"]] = {**entry, **({"unlock": kinds[0]} if kinds else {})}
     for name in _ALIASES:
         accepts_boolean = _run(java, f"-XX:+{name}", "-version").returncode == 0
         accepts_number = _run(java, f"-XX:{name}=64", "-version").returncode == 0
-        if name not in found and (accepts_boolean or accepts_number):
-            found[name] = {"type": "boolean" if accepts_boolean else "number"}
-    return found
+        if name not in table and (accepts_boolean or accepts_number):
+            table[name] = {"type": "boolean" if accepts_boolean else "number"}
+    return table
 
 
-def merged(table: Table, number: int, found: Table) -> Table:
+def merged(table: Table, number: int, options: Table) -> Table:
     """Return the table with a release's options in place of those that it held of the release."""
     result: Table = {}
-    for name in sorted({*table, *found}):
-        releases = {one for one in table.get(name, {}).get("java", ()) if one != number}
-        releases |= {number} if name in found else set()
+    for name in sorted({*table, *options}):
+        releases = {version for version in table.get(name, {}).get("java", ()) if version != number}
+        releases |= {number} if name in options else set()
         if releases:
-            entry = found[name] if max(releases) == number else table[name]  # of the newest
+            entry = options[name] if max(releases) == number else table[name]  # of the newest
             result[name] = {**entry, "java": sorted(releases)}
     return result
 

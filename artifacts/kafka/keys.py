@@ -76,17 +76,17 @@ def parse(html: str, fields: Collection[str] = FIELDS) -> dict[str, dict[str, st
     parser = KeyParser()
     parser.feed(html)
     table: dict[str, dict[str, str | None]] = {}
-    for key, found in sorted(parser.keys.items()):
-        missing = [field for field in fields if field not in found]
+    for key, cells in sorted(parser.keys.items()):
+        missing = [field for field in fields if field not in cells]
         if missing:
             message = f"{key}: the page has no {', '.join(missing)}"
             raise ValueError(message)
         entry: dict[str, str | None] = {
-            FIELDS[field]: found[field].strip() for field in fields if field != "Default"
+            FIELDS[field]: cells[field].strip() for field in fields if field != "Default"
         }
-        default = found["Default"].strip()
+        default = cells["Default"].strip()
         if default:
-            entry["default"] = _default(default, found["Type"])
+            entry["default"] = _default(default, cells["Type"])
         table[key] = entry
     if not table:
         message = "the page holds no key"

@@ -69,8 +69,8 @@ def apicurio(jars: list[Path]) -> Iterator[str]:
 def table(home: Path) -> dict[str, Entry]:
     """Return key -> type, of the distribution in a directory."""
     jars = sorted(home.glob("**/*.jar"))
-    own = [jar for jar in jars if "apicurio" in jar.name or jar.parent.name == "quarkus"]
-    return {**{key: {} for key in apicurio(own)}, **dict(quarkus(jars))}
+    registry_jars = [jar for jar in jars if "apicurio" in jar.name or jar.parent.name == "quarkus"]
+    return {**{key: {} for key in apicurio(registry_jars)}, **dict(quarkus(jars))}
 
 
 if __name__ == "__main__":

@@ -43,11 +43,11 @@ def constants(content: bytes) -> Iterator[str]:
             yield text
 
 
-def leaf_names(found: Iterable[str]) -> Iterator[str]:
+def leaf_names(names: Iterable[str]) -> Iterator[str]:
     """Yield the names that are not a prefix of another one; prefixes are not keys."""
-    every = sorted(set(found))
-    for name in every:
-        if not any(other.startswith(f"{name}.") for other in every):
+    ordered = sorted(set(names))
+    for name in ordered:
+        if not any(longer.startswith(f"{name}.") for longer in ordered):
             yield name
 
 
@@ -88,14 +88,14 @@ def _bounds(convert: Convert, kind: str) -> str:
 
 def table(home: Path) -> dict[str, Entry]:
     """Return key -> type and legal values, of the distribution in a directory."""
-    found: set[str] = set()
+    texts: set[str] = set()
     objects = []
     for name, content in classes(sorted(home.glob("jars/spark-*.jar"))):
-        found.update(constants(content))
+        texts.update(constants(content))
         if name.endswith("$") and _BUILDER in content and _OBJECT in content:
             objects.append(name)
     registered = dict(_registered(home, objects))
-    return {name: registered.get(name, {}) for name in {*leaf_names(found), *registered}}
+    return {name: registered.get(name, {}) for name in {*leaf_names(texts), *registered}}
 
 
 def _registered(home: Path, objects: Iterable[str]) -> Iterator[tuple[str, Entry]]:
@@ -109,9 +109,9 @@ def _registered(home: Path, objects: Iterable[str]) -> Iterator[tuple[str, Entry
         for_name = gateway.jvm.java.lang.Class.forName
         for name in objects:
             for_name(name)  # which registers its keys
-        known = for_name(_REGISTRY).getField("MODULE$").get(None).knownConfigs()
-        for key in known.keySet():
-            converter = known.get(key).valueConverter()
+        registry = for_name(_REGISTRY).getField("MODULE$").get(None).knownConfigs()
+        for key in registry.keySet():
+            converter = registry.get(key).valueConverter()
 
             def convert(text: str, converter: Any = converter) -> tuple[Any, str]:  # noqa: ANN401 - Java's
                 try:

@@ -11,6 +11,6 @@ class ActionModule(LocalAction):
 
     def act(self, args: dict[str, Any]) -> dict[str, Any]:
         """Pack what is missing, and check everything."""
-        wanted = artifacts.wanted_by_jobs if args["jobs"] else artifacts.wanted
-        packed = artifacts.have(wanted(self.cluster), self._display.display)
+        select = artifacts.wanted_by_jobs if args["jobs"] else artifacts.wanted
+        packed = artifacts.have(select(self.cluster), self._display.display)
         return {"changed": bool(packed), "packed": packed}

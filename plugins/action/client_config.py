@@ -33,19 +33,19 @@ class ActionModule(LocalAction):
             raise AnsibleActionFail(message)
         refuse_unknown(brokers[0], args["user"])
         path = Path(args["path"]).absolute()
-        own = plain(args["properties"])
+        properties = plain(args["properties"])
         removed = False
         try:
             if args["all_formats"]:
                 registry = next(iter(self.cluster.schema_registry.values()), None)
-                written = _all(brokers[0], registry, args["user"], path, own)
+                written = _all(brokers[0], registry, args["user"], path, properties)
                 # The user may have had a login there.
                 former = path / REGISTRY
                 removed = former not in written and former.exists()
                 if removed and not self._task.check_mode:
                     former.unlink()
             else:
-                client = {**brokers[0].clients.local_config(args["user"]), **own}
+                client = {**brokers[0].clients.local_config(args["user"]), **properties}
                 written = {path: files.properties(client)}
             for file, text in written.items():
                 write_own(file, text)
@@ -79,9 +79,9 @@ def _all(
     """Return the files of a user in all forms, with the CA's certificate beside them."""
     authority = folder / AUTHORITY_FILE
     login = broker.clients.user_config(user, str(authority))
-    found = client_files({**(login or broker.clients.local_config(user)), **own})
+    contents = client_files({**(login or broker.clients.local_config(user)), **own})
     if schemas := registry.client_config(user, str(authority)) if registry else {}:
-        found[REGISTRY] = files.plain_properties(schemas)
+        contents[REGISTRY] = files.plain_properties(schemas)
     if (login or schemas) and broker.secrets.authority:
-        found[AUTHORITY_FILE] = broker.secrets.authority
-    return {folder / name: text for name, text in found.items()}
+        contents[AUTHORITY_FILE] = broker.secrets.authority
+    return {folder / name: text for name, text in contents.items()}

@@ -46,13 +46,15 @@ class ActionModule(LocalAction):
 
     def _check_hosts(self, args: Mapping[str, Any]) -> dict[str, Any]:
         """Complete the cluster with what was found on the hosts, and check it."""
-        all_found = run.inspections(self.variables["hostvars"])
-        found = {name: all_found[name] for name in args["inspected"] if name in all_found}
-        facts = {name: inspection.facts for name, inspection in found.items()}
-        kept = self._accepted(found) if args["accept_secrets"] else None
-        cluster = run.renew(self.variables, facts, secrets=kept)
-        known = engine.check_cluster(RULES, self.cluster)
-        records = {name: inspection.operation for name, inspection in found.items()}
+        all_inspections = run.inspections(self.variables["hostvars"])
+        inspections = {
+            name: all_inspections[name] for name in args["inspected"] if name in all_inspections
+        }
+        facts = {name: inspection.facts for name, inspection in inspections.items()}
+        accepted = self._accepted(inspections) if args["accept_secrets"] else None
+        cluster = run.renew(self.variables, facts, secrets=accepted)
+        known_problems = engine.check_cluster(RULES, self.cluster)
+        records = {name: inspection.operation for name, inspection in inspections.items()}
         at_work = "" if args["allow_operation"] else operation.at_work(cluster, records)
         outside = tuple(
             InspectedHost(cluster, name, inspection)
@@ -60,9 +62,13 @@ class ActionModule(LocalAction):
         )
         hosts = [
             InspectedHost(cluster, name, inspection, args["allow_version_change"], at_work, outside)
-            for name, inspection in found.items()
+            for name, inspection in inspections.items()
         ]
-        problems = [one for one in engine.check_cluster(RULES, cluster) if one not in known]
+        problems = [
+            problem
+            for problem in engine.check_cluster(RULES, cluster)
+            if problem not in known_problems
+        ]
         problems += engine.check_hosts(RULES, hosts)
         return outcome(problems, *validation.HOSTS)
 
@@ -71,41 +77,45 @@ class ActionModule(LocalAction):
 
         None where there is nothing to replace.
         """
-        kept, cluster = self.cluster.inventory.secrets, self.cluster
+        current, cluster = self.cluster.inventory.secrets, self.cluster
         records = [
             secret_store.deployed_with(inspection.secrets, cluster.deployed(name))
             for name, inspection in found.items()
         ]
-        missing = {one for one in records if one and not secret_store.contains(kept.store, one)}
-        every = (user for node in cluster.brokers for user in node.security.users)
-        users = {user.name for user in every if user.generated}
+        missing = {
+            record
+            for record in records
+            if record and not secret_store.contains(current.store, record)
+        }
+        kafka_users = (user for node in cluster.brokers for user in node.security.users)
+        users = {user.name for user in kafka_users if user.generated}
         if not missing and not users:
             return None
-        return secrets.accept(kept, missing, users, store=not self._task.check_mode)
+        return secrets.accept(current, missing, users, store=not self._task.check_mode)
 
     def _keep_cluster_id(self, args: Mapping[str, Any]) -> bool:
         """Store the cluster id beside the inventory if asked for; return whether it is new."""
         cluster = self.cluster
         kraft = bool(cluster.controllers)
-        wanted = args["known_cluster_id"] or (args["generate"] and kraft)
-        if not wanted or any(node.cluster_id for node in cluster.kafka.values()):
+        requested = args["known_cluster_id"] or (args["generate"] and kraft)
+        if not requested or any(node.cluster_id for node in cluster.kafka.values()):
             return False
         if self._task.check_mode:
-            kept = args["known_cluster_id"] or random_cluster_id()
+            new_id = args["known_cluster_id"] or random_cluster_id()
         else:
             path = Path(cluster.inventory.directory) / CLUSTER_ID_FILE
-            kept = cluster_id.keep(path, args["known_cluster_id"])
-        self.cluster = run.renew(self.variables, {}, kept)
+            new_id = cluster_id.keep(path, args["known_cluster_id"])
+        self.cluster = run.renew(self.variables, {}, new_id)
         return True
 
     def _complete_secrets(self) -> bool:
         """Make the certificates and passwords that the cluster lacks; return whether any is new."""
         before = self.cluster.inventory.secrets
-        given = secrets.given_authority(self.cluster)
-        found = secrets.complete(self.cluster, given, store=not self._task.check_mode)
-        if found == before and found.store == before.store:
+        given_authority = secrets.given_authority(self.cluster)
+        completed = secrets.complete(self.cluster, given_authority, store=not self._task.check_mode)
+        if completed == before and completed.store == before.store:
             return False
-        self.cluster = run.renew(self.variables, {}, secrets=found)
+        self.cluster = run.renew(self.variables, {}, secrets=completed)
         return True
 
 

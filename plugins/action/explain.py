@@ -16,8 +16,10 @@ class ActionModule(LocalAction):
     def act(self, args: dict[str, Any]) -> dict[str, Any]:
         """Explain all hosts."""
         changes = plain(args["change"])
-        found = explain(self.cluster, args["key"], changes)
-        write(args["path"], f"{json.dumps(found, indent=2)}\n", "the explanation")
+        explanation = explain(self.cluster, args["key"], changes)
+        write(args["path"], f"{json.dumps(explanation, indent=2)}\n", "the explanation")
         ports = args["ports"]
-        text = report(found, properties=bool(args["key"]) or not (changes or ports), ports=ports)
+        text = report(
+            explanation, properties=bool(args["key"]) or not (changes or ports), ports=ports
+        )
         return {"changed": False, "lines": text.splitlines()}

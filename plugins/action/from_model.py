@@ -19,11 +19,11 @@ class ActionModule(Action):
 
     def act(self, args: dict[str, Any]) -> dict[str, Any]:
         """Call the module, and record what it changed."""
-        given = {key: one for key, one in self._task.args.items() if key not in self.OWN}
-        wanted = module_options.of_module(self.name, self.cluster, self.host)
+        explicit = {key: value for key, value in self._task.args.items() if key not in self.OWN}
+        options = module_options.of_module(self.name, self.cluster, self.host)
         begun = time.time()
-        answer = self.call({**wanted, **given})
-        if args.get("events") and answer.get("changed") and not self._task.check_mode:
+        result = self.call({**options, **explicit})
+        if args.get("events") and result.get("changed") and not self._task.check_mode:
             event = {"node": self.host, "phase": self.name, "start": begun, "end": time.time()}
             write_event(args["events"], event)
-        return answer
+        return result

@@ -16,13 +16,15 @@ class ActionModule(LocalAction):
     def act(self, args: dict[str, Any]) -> dict[str, Any]:
         """Return packages that are missing, and commands; `needed` is whether the host has any."""
         del args
-        found = inventory.plain(self.variables[run.INSPECTION])["found"]
-        needs = desired.of_host(self.cluster.host(self.host), found["javas"], found["time_service"])
+        inspected = inventory.plain(self.variables[run.INSPECTION])["found"]
+        needs = desired.of_host(
+            self.cluster.host(self.host), inspected["javas"], inspected["time_service"]
+        )
         if not self.cluster.services(self.host):
             needs["java_package"] = ""  # no JVM runs there
         firewall = desired.of_firewall(
-            self.cluster, self.host, has_nft=found["nft"], is_there=bool(found["firewall"])
+            self.cluster, self.host, has_nft=inspected["nft"], is_there=bool(inspected["firewall"])
         )
-        packages = desired.of_packages(self.cluster, self.host, found["programs"])
+        packages = desired.of_packages(self.cluster, self.host, inspected["programs"])
         needed = any(needs[name] for name in OF_HOST) or any(firewall.values())
         return {"changed": False, "needed": needed, **needs, **firewall, **packages}

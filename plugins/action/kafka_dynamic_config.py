@@ -25,6 +25,6 @@ class ActionModule(from_model.ActionModule):
         option with `no_log` it would hide the values of the diff too.
         """
         needed = {k: v for k, v in args.items() if k != "content" or self._task.check_mode}
-        answer = super().call({**needed, **self.judged_operations()}, module)
-        answer.get("invocation", {}).get("module_args", {}).pop("content", None)
-        return answer
+        result = super().call({**needed, **self.judged_operations()}, module)
+        result.get("invocation", {}).get("module_args", {}).pop("content", None)
+        return result

@@ -24,23 +24,25 @@ class ActionModule(Action):
             if not operation.has_begun():
                 return {"changed": False}
             operation.save({**operation.current(""), "verdict": args["verdict"]})
-        name, what = args["host"] or self.host, args["what"]
+        name, operation_name = args["host"] or self.host, args["what"]
         lock_hosts = operation.lock_hosts(self.cluster)
-        options = {key: one for key, one in args.items() if key not in self.OWN}
+        options = {key: value for key, value in args.items() if key not in self.OWN}
         node = self.cluster.kafka[name]
         options["home"] = node.distribution.home
-        options["keystores"] = [path for path, own in pem_stores(node.config).items() if own]
+        options["keystores"] = [
+            path for path, is_key_store in pem_stores(node.config).items() if is_key_store
+        ]
         if args["finish"]:
-            options["operation"] = operation.ended(operation.current(what))
-        elif what and name in lock_hosts:
+            options["operation"] = operation.ended(operation.current(operation_name))
+        elif operation_name and name in lock_hosts:
             # Where a run rolls twice, the first roll has finished this record.
-            record = {**operation.current(what), "state": RUNNING}
+            record = {**operation.current(operation_name), "state": RUNNING}
             options |= {"operation": record, "take": True}
         try:
-            answer = self.call(options)
+            result = self.call(options)
         except AnsibleConnectionFailure as error:
             if name in self.hosts("ansible_play_hosts"):
                 raise
             # With any_errors_fatal Ansible would end the play, though it ignores such a host.
-            answer = {"changed": False, "not_reached": str(error)}
-        return {**answer, "lock_hosts": lock_hosts}
+            result = {"changed": False, "not_reached": str(error)}
+        return {**result, "lock_hosts": lock_hosts}

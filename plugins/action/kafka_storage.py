@@ -25,20 +25,22 @@ class ActionModule(Action):
         node = self.cluster.kafka[self.host]
         if node.mode != "kraft":  # the broker writes meta.properties itself
             return {"changed": False, "formatted": [], "observer": False}
-        found = inventory.plain(self.variables.get(run.INSPECTION, {})).get("found", {})
-        inspected = {one["path"]: one for one in found.get("directories", [])}
+        inspection = inventory.plain(self.variables.get(run.INSPECTION, {})).get("found", {})
+        inspected = {
+            directory["path"]: directory for directory in inspection.get("directories", [])
+        }
         dirs = [
-            LogDir(path, exists=bool(one.get("exists")), meta=one.get("meta"))
+            LogDir(path, exists=bool(directory.get("exists")), meta=directory.get("meta"))
             for path in options["log_dirs"]
-            for one in [inspected.get(path, {})]
+            for directory in [inspected.get(path, {})]
         ]
-        wanted = Node.of({**options, "config": SERVER_PROPERTIES})
+        desired_node = Node.of({**options, "config": SERVER_PROPERTIES})
         config = files.properties(node.config)
-        if storage.state(dirs) != "formatted" or storage.problems(wanted, dirs):
+        if storage.state(dirs) != "formatted" or storage.problems(desired_node, dirs):
             # A node that has its metadata, and a new disk of data, keeps the vote it has.
             asks = storage.lacks_metadata(dirs, config)
             return self.call({**options, "may_vote": asks and self._may_vote()})
-        observer = storage.is_observer(wanted, dirs, config)
+        observer = storage.is_observer(desired_node, dirs, config)
         return {"changed": False, "formatted": [], "observer": observer}
 
     def _may_vote(self) -> bool:
@@ -51,8 +53,10 @@ class ActionModule(Action):
         cluster, variables = self.cluster, self.variables
         if not cluster.kafka[self.host].is_controller:
             return True
-        found = run.inspections(variables["hostvars"]) | run.outside(variables)
-        hosts = [InspectedHost(cluster, name, one) for name, one in found.items()]
+        inspections = run.inspections(variables["hostvars"]) | run.outside(variables)
+        hosts = [
+            InspectedHost(cluster, name, inspection) for name, inspection in inspections.items()
+        ]
         controllers = cluster.inventory.members("kafka_controllers")
         allowed = may_vote(kafka_data(hosts), self.host, controllers)
         if allowed is None and not self._task.check_mode:  # nothing is mounted in check mode

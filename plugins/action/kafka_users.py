@@ -15,13 +15,13 @@ class ActionModule(from_model.ActionModule):
         """Run the task."""
         if not any(node.security.users for node in self.cluster.kafka.values()):
             return {"changed": False}
-        answer = super().act(args)
-        kept = self.cluster.inventory.secrets
-        replacing = {*kept.store.replacing} if kept.store else set()
+        result = super().act(args)
+        stored_secrets = self.cluster.inventory.secrets
+        replacing = {*stored_secrets.store.replacing} if stored_secrets.store else set()
         handled = args.get("users")
         if handled is None:
             handled = of_module(self.name, self.cluster, self.host)["users"]
         current = replacing & {user["name"] for user in handled}
-        if current and not answer.get("failed") and not self._task.check_mode:
-            secrets.replaced(Path(kept.directory), current)
-        return answer
+        if current and not result.get("failed") and not self._task.check_mode:
+            secrets.replaced(Path(stored_secrets.directory), current)
+        return result

@@ -23,28 +23,28 @@ def clock_offset(before: float, answered: float, after: float) -> float:
 
 def peers(cluster: Cluster, name: str) -> list[str]:
     """Return the names of the other hosts that have a firewall."""
-    others = [other for other in cluster.firewalls if other != name]
-    return list(dict.fromkeys(one for other in others for one in cluster.names(other)))
+    hosts = [host for host in cluster.firewalls if host != name]
+    return list(dict.fromkeys(peer for host in hosts for peer in cluster.names(host)))
 
 
 def options(cluster: Cluster, name: str) -> dict[str, Any]:
     """Return what to inspect on a host, as options of the module."""
     host, services = cluster.host(name), cluster.services(name)
     node = cluster.kafka.get(name)
-    packaged = [one for one in cluster.deployed(name).values() if isinstance(one, Packaged)]
+    packaged = [part for part in cluster.deployed(name).values() if isinstance(part, Packaged)]
     distributions = [service.distribution for service in services.values()]
     return {
-        "directories": list({one.path: None for one in cluster.directories(name)}),
-        "homes": [one.home for one in cluster.distributions(name)],
-        "links": [one.link for one in distributions],
+        "directories": list({directory.path: None for directory in cluster.directories(name)}),
+        "homes": [distribution.home for distribution in cluster.distributions(name)],
+        "links": [distribution.link for distribution in distributions],
         "mounts": [mount["path"] for mount in host.mounts],
         "sources": [mount["src"] for mount in host.mounts if mount["src"]],
-        "stores": [asdict(one) for one in stores.of_host(node)] if node else [],
+        "stores": [asdict(store) for store in stores.of_host(node)] if node else [],
         "names": [service.address for service in services.values()],
         "peers": peers(cluster, name),
         "programs": [path for part in packaged for path in part.binaries],
         "masks": [path for part in packaged for path in part.all_masks()],
-        "accounts": [one.account_file for one in desired.former_monitoring(cluster, name)],
+        "accounts": [part.account_file for part in desired.former_monitoring(cluster, name)],
         "firewall": [firewall.UNIT, firewall.FILE],
         "ports": [port for _, port in cluster.ports(name)],
         "shared_dir": cluster.spark[name].shared_dir if name in cluster.spark else "",
@@ -64,22 +64,22 @@ class ActionModule(Action):
         name = args["host"] or self.host
         files = self.cluster.host_files(name)
         rules = files.get(firewall.FILE, {}).get("content", "")
-        wanted = {**options(self.cluster, name), "files": files, "rules": rules}
+        arguments = {**options(self.cluster, name), "files": files, "rules": rules}
         before = time.time()
         try:
-            answer = self.call(wanted)
+            result = self.call(arguments)
         except AnsibleConnectionFailure as error:
             if not args["host"]:
                 raise
             # With any_errors_fatal Ansible would end the play without a word, though it ignores it.
             return {"changed": False, "not_reached": str(error)}
-        if not answer.get("failed") and "found" in answer:
-            answer["clock_offset"] = clock_offset(before, answer.pop("time"), time.time())
-            answer["empty_controller"] = self._is_empty_controller(name, answer)
-            answer["current_files"] = (
-                desired.digest(files) if answer.pop("files_current", False) else ""
+        if not result.get("failed") and "found" in result:
+            result["clock_offset"] = clock_offset(before, result.pop("time"), time.time())
+            result["empty_controller"] = self._is_empty_controller(name, result)
+            result["current_files"] = (
+                desired.digest(files) if result.pop("files_current", False) else ""
             )
-        return answer
+        return result
 
     def _is_empty_controller(self, name: str, answer: Mapping[str, Any]) -> bool:
         """Return whether the host is a controller without records of its quorum."""

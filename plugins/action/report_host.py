@@ -14,16 +14,21 @@ class ActionModule(Action):
     def act(self, args: dict[str, Any]) -> dict[str, Any]:
         """Read the state of the host."""
         deployed = self.cluster.deployed(self.host).values()
-        units = [x for one in deployed if isinstance(one, (Service, Packaged)) for x in one.units]
+        units = [
+            unit
+            for part in deployed
+            if isinstance(part, (Service, Packaged))
+            for unit in part.units
+        ]
         marks = {unit: restart_mark(unit) for unit in units}
-        found = [*of_kafka(self.cluster, self.host), *stores(self.cluster, self.host)]
-        directories = [one.path for one in self.cluster.directories(self.host)]
+        all_stores = [*of_kafka(self.cluster, self.host), *stores(self.cluster, self.host)]
+        directories = [directory.path for directory in self.cluster.directories(self.host)]
         return self.call(
             {
                 "units": list(marks),
                 "marks": marks,
                 "directories": list(dict.fromkeys(directories)),
-                "stores": [one for one in found if one["trusted"]],
+                "stores": [store for store in all_stores if store["trusted"]],
                 **args,
             }
         )

@@ -19,10 +19,10 @@ class ActionModule(LocalAction):
 
         def registered(name: str) -> dict[str, dict[str, Any]]:
             answers = {host: hostvars[host].get(name) for host in self.cluster.hosts}
-            return {host: plain(one) for host, one in answers.items() if one}
+            return {host: plain(value) for host, value in answers.items() if value}
 
-        found = report.snapshot(
+        snapshot = report.snapshot(
             self.cluster, registered(args["hosts"]), registered(args["parts"]), time.time()
         )
-        write(args["path"], page(found), "the page")
-        return {"changed": False, "problems": report.problems(found)}
+        write(args["path"], page(snapshot), "the page")
+        return {"changed": False, "problems": report.problems(snapshot)}

@@ -20,10 +20,10 @@ class ActionModule(Action):
             for host in self.hosts("ansible_play_hosts_all")
             if report.is_reached(plain(hostvars[host].get(name)) or {})
         ]
-        found = {}
-        for part in HEALTH_CHECKS:
-            if report.reader(part, self.cluster, reached) == self.host:
-                wanted = module_options.of_module(part.module, self.cluster, self.host)
-                more = {"fail": False} if part.may_fail else {}
-                found[part.name] = self.call({**wanted, **more}, part.module)
-        return {"changed": False, "parts": found}
+        results = {}
+        for check in HEALTH_CHECKS:
+            if report.reader(check, self.cluster, reached) == self.host:
+                options = module_options.of_module(check.module, self.cluster, self.host)
+                overrides = {"fail": False} if check.may_fail else {}
+                results[check.name] = self.call({**options, **overrides}, check.module)
+        return {"changed": False, "parts": results}

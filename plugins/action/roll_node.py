@@ -62,8 +62,8 @@ class ActionModule(Action):
             }
         if roll.deferred:
             return {"changed": False, "deferred": True}
-        left = [name for name in record["left"] if name != self._node]
-        operation.save({**record, "done": [*record["done"], self._node], "left": left})
+        remaining = [name for name in record["left"] if name != self._node]
+        operation.save({**record, "done": [*record["done"], self._node], "left": remaining})
         if roll.changed:
             self._report(record, roll, begun)
         return {"changed": roll.changed, "seconds": roll.seconds}
@@ -72,7 +72,7 @@ class ActionModule(Action):
         """Call the module on the node's host."""
         ids = {name: node.id for name, node in self.cluster.kafka.items()}
         record = operation.current("")
-        asked = {
+        arguments = {
             **self._options,
             "remaining": [ids[name] for name in record["left"]],
             "controller_last": self._args["controller_last"],
@@ -80,7 +80,7 @@ class ActionModule(Action):
             **options,
         }
         try:
-            return self.call(asked, "kafka_restart")
+            return self.call(arguments, "kafka_restart")
         except AnsibleConnectionFailure as error:
             # Ansible would go on with the next node after an unreachable host.
             raise HostUnreachableError(str(error)) from error
@@ -90,17 +90,17 @@ class ActionModule(Action):
         rebooting = self._args["action"] == "reboot" and options["phase"] in ("gate", "stop")
         # What follows the last node waits as long as a start may take.
         waits = {"reboot": rebooting, "start": record["left"] == [self._node]}
-        return QUIET_SECONDS + sum(float(self._limits[one]) for one, due in waits.items() if due)
+        return QUIET_SECONDS + sum(float(self._limits[name]) for name, due in waits.items() if due)
 
     def _write_files(self) -> str | None:
         """Yield the node the files of its version; the distribution is unpacked already."""
-        wanted = desired.of_service(self.cluster, self._node, "kafka")
-        options = {key: wanted[key] for key in ("files", "restart_marks", "previous")}
+        service = desired.of_service(self.cluster, self._node, "kafka")
+        options = {key: service[key] for key in ("files", "restart_marks", "previous")}
         try:
-            answer = self.call(options, "service")
+            result = self.call(options, "service")
         except AnsibleConnectionFailure as error:
             return f"host unreachable: {error}"
-        return str(answer.get("msg", answer)) if answer.get("failed") else None
+        return str(result.get("msg", result)) if result.get("failed") else None
 
     def _reboot(self) -> str | None:
         """Reboot the host, which starts the node by itself."""
@@ -111,11 +111,11 @@ class ActionModule(Action):
             "test_command": 'test -z "$(systemctl show --property=Job --value kafka)"',
             "msg": "Millrace reboots this host",
         }
-        answer = self._other_action("ansible.builtin.reboot", arguments)
-        if answer.get("changed"):
+        result = self._other_action("ansible.builtin.reboot", arguments)
+        if result.get("changed"):
             return None
-        why = str(answer.get("msg", ""))
-        if answer.get("rebooted", answer.get("unreachable", False)):
+        why = str(result.get("msg", ""))
+        if result.get("rebooted", result.get("unreachable", False)):
             return f"it did not come back: {why} See its console"
         self._execute_module(
             module_name="ansible.builtin.systemd_service",
@@ -133,13 +133,13 @@ class ActionModule(Action):
     def _report(self, record: Mapping[str, Any], roll: NodeRoll, begun: float) -> None:
         """Report that the node is back, and record the restart for the ledger."""
         ended = time.time()
-        parts = ", ".join(
+        phases = ", ".join(
             f"{name} {roll.seconds[name]:.1f} s" for name in PHASE_TEXTS if name in roll.seconds
         )
         done, total = len(record["done"]) + 1, len(record["plan"])
-        rest = (total - done) * (ended - begun)
-        to_go = f"; about {rest:.0f} s left" if done < total else ""
-        self._say(f"node {done} of {total} restarted in {ended - begun:.1f} s ({parts}){to_go}")
+        remaining = (total - done) * (ended - begun)
+        to_go = f"; about {remaining:.0f} s left" if done < total else ""
+        self._say(f"node {done} of {total} restarted in {ended - begun:.1f} s ({phases}){to_go}")
         if self._args["events"]:
             event = {
                 "node": self._node,

@@ -24,16 +24,18 @@ class ActionModule(Action):
         cluster = self.cluster
         nodes: Mapping[str, Mapping[str, Any]] = plain(args["nodes"])
         failed = failed_directories(cluster, args["health"])
-        wanted = [
+        selected = [
             name
             for name, node in nodes.items()
             if args["every_node"]
             or is_wanted(args["action"], node)
             or (args["action"] == "restart" and name in failed)
         ]
-        names = order(cluster, wanted, nodes, args["health"], backwards=args["backwards"])
-        others = {one["item"]: one for one in plain(args["other_nodes"]) if "holder" in one}
-        lock = operation.lock(cluster, {**others, **nodes})
+        names = order(cluster, selected, nodes, args["health"], backwards=args["backwards"])
+        other_nodes = {
+            result["item"]: result for result in plain(args["other_nodes"]) if "holder" in result
+        }
+        lock = operation.lock(cluster, {**other_nodes, **nodes})
         planned = {name: node for name, node in nodes.items() if name in names}
         refused = lock["refused"] or refusals(cluster, args["action"], planned)
         if not self._task.check_mode:
@@ -52,15 +54,19 @@ class ActionModule(Action):
 
 def running_versions(cluster: Cluster, nodes: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """Return the versions of Kafka that nodes have and that are not those they should have."""
-    found = {str(node["home"]).split("-")[1]: name for name, node in nodes.items() if node["home"]}
-    return sorted(one for one, name in found.items() if one != cluster.kafka[name].version)
+    running = {
+        str(node["home"]).split("-")[1]: name for name, node in nodes.items() if node["home"]
+    }
+    return sorted(
+        version for version, name in running.items() if version != cluster.kafka[name].version
+    )
 
 
 def lines(names: list[str], health: Mapping[str, Any]) -> list[str]:
     """Return the plan as lines to show, with what blocks it now."""
     if not names:
         return ["No node needs this action."]
-    blockers = [f"Blocked now: {one['text']}" for one in health.get("blockers", [])]
+    blockers = [f"Blocked now: {blocker['text']}" for blocker in health.get("blockers", [])]
     return [f"One node at a time, each after its gate check: {', '.join(names)}", *blockers]
 
 
@@ -81,28 +87,28 @@ def failed_directories(cluster: Cluster, health: Mapping[str, Any]) -> list[str]
 
 def refusals(cluster: Cluster, action: str, nodes: Mapping[str, Mapping[str, Any]]) -> str:
     """Return why nodes cannot be taken at all, empty if they can."""
-    found = [
+    reasons = [
         f"{name}: {path} expires within {LEAST_DAYS} days; renew it before a restart."
         for name, node in nodes.items()
         for path in node["expiring"]
     ]
-    found += _reboot_refusals(cluster, nodes) if action == "reboot" else []
-    return " ".join([*found, "Nothing was changed."] if found else [])
+    reasons += _reboot_refusals(cluster, nodes) if action == "reboot" else []
+    return " ".join([*reasons, "Nothing was changed."] if reasons else [])
 
 
 def _reboot_refusals(cluster: Cluster, nodes: Mapping[str, Mapping[str, Any]]) -> list[str]:
     containers = [name for name, node in nodes.items() if node["container"]]
-    others = {"ZooKeeper": cluster.zookeeper, "HDFS": cluster.hdfs}
-    found = []
+    services = {"ZooKeeper": cluster.zookeeper, "HDFS": cluster.hdfs}
+    reasons = []
     if containers:
-        found.append(f"{', '.join(containers)}: a container cannot be rebooted from inside.")
-    for title, hosts in others.items():
+        reasons.append(f"{', '.join(containers)}: a container cannot be rebooted from inside.")
+    for title, hosts in services.items():
         if members := [name for name in nodes if name in hosts]:
-            found.append(
+            reasons.append(
                 f"{', '.join(members)}: {title} runs there too and has no gate. Reboot these hosts "
                 "by hand, one at a time, each while the others serve."
             )
-    return found
+    return reasons
 
 
 def order(
@@ -121,7 +127,7 @@ def order(
     ready -= {*health.get("failed_directories", ())}
     ids = {name: cluster.kafka[name].id for name in names}
     by_id = {number: name for name, number in ids.items() if number is not None}
-    found = [
+    gate_nodes = [
         gate.Node(
             number,
             broker=cluster.kafka[name].is_broker,
@@ -134,6 +140,6 @@ def order(
     ]
     on_zookeeper = not cluster.controllers
     ordered = gate.order(
-        found, health.get("controller"), on_zookeeper=on_zookeeper, reverse_roles=backwards
+        gate_nodes, health.get("controller"), on_zookeeper=on_zookeeper, reverse_roles=backwards
     )
     return [by_id[number] for number in ordered]

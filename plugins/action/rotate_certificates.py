@@ -52,9 +52,11 @@ class ActionModule(LocalAction):
         """Make the keys or enter the phase, or record that all hosts have what the run brought."""
         cluster = self.cluster
         # Workers and databases have certificates of a CA of their own.
-        of_kafka, others = (_certified(cluster, of_connect=x) for x in (False, True))
+        of_kafka, of_connect = (
+            _certified(cluster, of_connect=connect) for connect in (False, True)
+        )
         changes = args["what"] == CA
-        if not of_kafka and not others and not (changes and cluster.identities):
+        if not of_kafka and not of_connect and not (changes and cluster.identities):
             message = (
                 "no Kafka node has certificates that Millrace makes (kafka_security is open, or "
                 "kafka_config names key stores of the site), nor has another service"
@@ -65,12 +67,14 @@ class ActionModule(LocalAction):
         if args["back"]:
             message = "rotate_back goes back in a change of the CA: give -e rotate=ca, too"
             raise AnsibleActionFail(message)
-        part = self.hosts("ansible_play_hosts_all")
-        of_kafka, others = ([x for x in found if x in part] for found in (of_kafka, others))
-        if not of_kafka and not others:
+        play_hosts = self.hosts("ansible_play_hosts_all")
+        of_kafka, of_connect = (
+            [host for host in hosts if host in play_hosts] for hosts in (of_kafka, of_connect)
+        )
+        if not of_kafka and not of_connect:
             message = "none of the hosts of --limit has certificates that Millrace makes"
             raise AnsibleActionFail(message)
-        return self._renew_keys(args, of_kafka, others)
+        return self._renew_keys(args, of_kafka, of_connect)
 
     def _renew_keys(
         self, args: dict[str, Any], of_kafka: list[str], others: list[str]
@@ -79,19 +83,19 @@ class ActionModule(LocalAction):
 
         An outside CA may have to sign the former; the latter are new at once.
         """
-        kept = self.cluster.inventory.secrets
+        former = self.cluster.inventory.secrets
         self._refuse_keys()
         if args["complete"]:
             return {"changed": False, "msg": self._in_use(others)}
         hosts = list(dict.fromkeys([*of_kafka, *others]))
         self.cluster = run.renew(self.variables, {}, secrets=self._complete(renewed=hosts))
-        given = secrets.given_authority(self.cluster)
-        outside = given is not None and not given.key
+        given_authority = secrets.given_authority(self.cluster)
+        outside = given_authority is not None and not given_authority.key
         made = {"New keys": others if outside else hosts}
         if outside:
             made["Requests for new keys"] = of_kafka
-        lines = [f"{what} of {listing(names)}." for what, names in made.items() if names]
-        changed = self.cluster.inventory.secrets != kept
+        lines = [f"{title} of {listing(names)}." for title, names in made.items() if names]
+        changed = self.cluster.inventory.secrets != former
         return {"changed": changed, "msg": self._with_waiting(*lines)}
 
     def _in_use(self, others: list[str]) -> str:
@@ -112,9 +116,11 @@ class ActionModule(LocalAction):
             AnsibleActionFail: says what to do instead.
 
         """
-        kept = self.cluster.inventory.secrets
-        if not kept.certificates:
-            message = f"{kept.directory} has no certificates yet, so there is nothing to replace: "
+        stored = self.cluster.inventory.secrets
+        if not stored.certificates:
+            message = (
+                f"{stored.directory} has no certificates yet, so there is nothing to replace: "
+            )
             message += "run site.yml"
             raise AnsibleActionFail(message)
         if change := self._change():
@@ -129,19 +135,19 @@ class ActionModule(LocalAction):
         before = self._change()
         chosen = [file for name in args["authorities"] for file in ca_change.CHOICES[name]]
         names = ca_change.changed(before) or chosen or [*ca_change.authorities(Secrets())]
-        concerned = [x for x in self.cluster.hosts if _holds(self.cluster, x, names)]
+        concerned = [host for host in self.cluster.hosts if _holds(self.cluster, host, names)]
         if args["complete"]:
             self.refuse_part(concerned)
             return self._end_phase()
         self.refuse_part(concerned, "ansible_play_hosts_all")
-        given = secrets.given_authority(self.cluster)
+        given_authority = secrets.given_authority(self.cluster)
         cluster_id = next((node.cluster_id for node in self.cluster.kafka.values()), "")
-        found = self._complete(
-            step=lambda kept: authorities.enter(
-                kept, given, cluster_id, back=args["back"], chosen=chosen
+        completed = self._complete(
+            step=lambda stored: authorities.enter(
+                stored, given_authority, cluster_id, back=args["back"], chosen=chosen
             )
         )
-        self.cluster = run.renew(self.variables, {}, secrets=found)
+        self.cluster = run.renew(self.variables, {}, secrets=completed)
         phase = change.phase if (change := self._change()) else ""
         verb = "repeats" if before and before.phase == phase else "brings"
         return {
@@ -152,8 +158,8 @@ class ActionModule(LocalAction):
         }
 
     def _end_phase(self) -> dict[str, Any]:
-        kept = self.cluster.inventory.secrets
-        directory = Path(kept.directory)
+        stored = self.cluster.inventory.secrets
+        directory = Path(stored.directory)
         if self._task.check_mode:
             return {"changed": False, "msg": "Nothing was changed."}
         try:
@@ -174,9 +180,11 @@ class ActionModule(LocalAction):
     def _complete(
         self, *, step: secrets.Step | None = None, renewed: Collection[str] = ()
     ) -> Secrets:
-        given = secrets.given_authority(self.cluster)
+        given_authority = secrets.given_authority(self.cluster)
         store = not self._task.check_mode
-        return secrets.complete(self.cluster, given, store=store, step=step, renewed=renewed)
+        return secrets.complete(
+            self.cluster, given_authority, store=store, step=step, renewed=renewed
+        )
 
 
 def _holds(cluster: Cluster, host: str, names: Collection[str]) -> bool:
@@ -186,6 +194,10 @@ def _holds(cluster: Cluster, host: str, names: Collection[str]) -> bool:
 
 def _certified(cluster: Cluster, *, of_connect: bool) -> list[str]:
     """Return the hosts with certificates of the CA of Kafka Connect, or of that of Kafka."""
-    every = [item for found in cluster.by_product.values() for item in found.items()]
-    shown = [(host, one) for host, one in every if isinstance(one, Certified) and one.certificates]
-    return list(dict.fromkeys(host for host, one in shown if one.of_connect == of_connect))
+    items = [item for services in cluster.by_product.values() for item in services.items()]
+    shown = [
+        (host, service)
+        for host, service in items
+        if isinstance(service, Certified) and service.certificates
+    ]
+    return list(dict.fromkeys(host for host, service in shown if service.of_connect == of_connect))
