@@ -305,7 +305,7 @@ def run_action(
     """Let another action do its work on the host of an action, and return its answer."""
     task = action._task.copy()
     task.args = arguments
-    other = action._shared_loader_obj.action_loader.get(
+    delegate = action._shared_loader_obj.action_loader.get(
         name,
         task=task,
         connection=action._connection,
@@ -314,5 +314,5 @@ def run_action(
         templar=action._templar,
         shared_loader_obj=action._shared_loader_obj,
     )
-    answer: dict[str, Any] = other.run(task_vars=variables)
-    return answer
+    result: dict[str, Any] = delegate.run(task_vars=variables)
+    return result

@@ -46,8 +46,8 @@ class Distribution:
     @property
     def unpacked(self) -> dict[str, dict[str, str]]:
         """The options of the module `service` that unpack it."""
-        found = {"home": self.home, "tarball": str(self.tarball), "sha256": self.sha256}
-        return {"distribution": found}
+        distribution = {"home": self.home, "tarball": str(self.tarball), "sha256": self.sha256}
+        return {"distribution": distribution}
 
     @property
     def checksum_file(self) -> Path:
