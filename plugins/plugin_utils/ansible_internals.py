@@ -34,10 +34,11 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Position:
-    """Where something is written: a file, and a line of it, 0 where that is not known."""
+    """Where something is written: a file, and a line of it."""
 
     path: str
     line: int = 0
+    """0 where that is not known."""
 
     def __str__(self) -> str:
         """Return it as `file:line`."""

@@ -12,12 +12,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class FoundCheckpoint:
-    """A query's checkpoint at `path`: the topics of `job`, and those that the query has read."""
+    """A query's checkpoint."""
 
     job: str
     path: str
     topics: Collection[str]
+    """The topics of `job`."""
     read: Collection[str]
+    """Those that the query has read."""
 
 
 def topics_read(text: str) -> set[str]:

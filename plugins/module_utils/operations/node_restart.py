@@ -46,39 +46,40 @@ class StartFailedError(Exception):
 
 @dataclass(frozen=True)
 class Node:
-    """The node that is restarted. `address` is its first listener, `ports` all that it opens.
-
-    `peers` are the addresses of all other nodes.
-    """
+    """The node that is restarted."""
 
     id: int
     broker: bool
     controller: bool
     address: str
+    """Its first listener."""
     ports: Sequence[int]
+    """All that it opens."""
     data_dirs: Sequence[str] = ()
     replication: int = 3
     peers: Sequence[str] = ()
+    """The addresses of all other nodes."""
 
 
 @dataclass
 class Progress:
-    """How far a restart is; `seconds` by phase, `waiting` says why the phase is not over.
-
-    `entered` is the phase in which this slice begins; an earlier one may have begun it already.
-    `non_retriable` says that waiting does not change what is waited for, `signs` how far a process
-    is that still starts. `had_failed_directory` is as the gate saw it, before the stop.
-    """
+    """How far a restart is."""
 
     phase: str
     deadline: float
     entered: str = field(init=False)
+    """The phase in which this slice begins; an earlier one may have begun it already."""
     waiting: list[str] = field(default_factory=list)
+    """Why the phase is not over."""
     non_retriable: bool = False
+    """Whether waiting does not change what is waited for."""
     seconds: dict[str, float] = field(default_factory=dict)
+    """By phase."""
     degraded: list[str] = field(default_factory=list)
     signs: Mapping[str, Any] = field(default_factory=dict)
+    """How far a process is that still starts."""
     had_failed_directory: bool = False
+    """As the gate saw it, before the stop."""
 
     def __post_init__(self) -> None:
         """Keep the phase in which the slice begins."""
@@ -99,10 +100,7 @@ class Progress:
 
 @dataclass
 class NodeRestart:
-    """Takes one node through its restart, as far as a slice of time allows.
-
-    With `forced` it is restarted even without a mark.
-    """
+    """Takes one node through its restart, as far as a slice of time allows."""
 
     node: Node
     unit: Unit
@@ -112,6 +110,7 @@ class NodeRestart:
     expected: Expected
     policy: Policy
     forced: bool = False
+    """Whether it is restarted even without a mark."""
     clock: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
 

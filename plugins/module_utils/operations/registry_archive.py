@@ -35,16 +35,17 @@ class ArchiveError(Exception):
 
 @dataclass(frozen=True)
 class Held:
-    """What a registry or an archive has.
-
-    `versions` is subject and version -> the id of the schema, by which records name it, without
-    those that were removed; `levels` is subject -> its level of compatibility, an empty name for
-    the global one; `contents` are the ids of all schemas, those of removed versions among them.
-    """
+    """What a registry or an archive has."""
 
     versions: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    """Subject and version -> the id of the schema, by which records name it.
+
+    It is without those that were removed.
+    """
     levels: Mapping[str, str] = field(default_factory=dict)
+    """Subject -> its level of compatibility, an empty name for the global one."""
     contents: frozenset[int] = frozenset()
+    """The ids of all schemas, those of removed versions among them."""
 
     def missing(self, current: Held) -> list[str]:
         """Return what of an archive a registry does not have."""

@@ -21,19 +21,20 @@ _APPLICATION = {
 
 @dataclass(frozen=True)
 class Master:
-    """A master by the address of its web interface.
-
-    `status` is Spark's (ALIVE, STANDBY, RECOVERING, COMPLETING_RECOVERY), or empty if the
-    master does not answer, with the `reason`. `workers` are pairs of a worker's host and state;
-    `nodes` and `applications` describe workers and running applications to people.
-    """
+    """A master."""
 
     address: str
+    """That of its web interface."""
     status: str = ""
+    """Spark's: ALIVE, STANDBY, RECOVERING, COMPLETING_RECOVERY; empty if it does not answer."""
     reason: str = ""
+    """Why it does not answer."""
     workers: tuple[tuple[str, str], ...] = ()
+    """Pairs of a worker's host and state."""
     nodes: tuple[Mapping[str, Any], ...] = ()
+    """Describe workers to people."""
     applications: tuple[Mapping[str, Any], ...] = ()
+    """Describe running applications to people."""
 
     @property
     def described(self) -> str:

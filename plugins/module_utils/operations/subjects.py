@@ -30,42 +30,45 @@ APICURIO_TYPES: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Wanted:
-    """A subject as it is wanted; `compatibility` is empty where the global level counts.
-
-    `references` have name, subject and version, None for the latest.
-    """
+    """A subject as it is wanted."""
 
     name: str
     type: str = "AVRO"
     schema: str = ""
     compatibility: str = ""
+    """Empty where the global level counts."""
     references: Sequence[Mapping[str, Any]] = ()
+    """They have name, subject and version, None for the latest."""
     present: bool = True
 
 
 @dataclass(frozen=True)
 class Found:
-    """A subject as it is: its versions, its own level (empty for none), and the latest schema.
+    """A subject as it is.
 
-    One that was removed has no version, and keeps its level. `registered` says whether one of its
-    versions is the wanted schema.
+    One that was removed has no version, and keeps its level.
     """
 
     versions: Sequence[int] = ()
     compatibility: str = ""
+    """Its own level, empty for none."""
     latest: str = ""
+    """The latest schema."""
     registered: bool = False
+    """Whether one of its versions is the wanted schema."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """A request, what it does, and what takes it back, None where nothing needs to."""
+    """A request."""
 
     what: str
+    """What it does."""
     method: str
     path: str
     body: Mapping[str, Any] | None = None
     undo: Step | None = field(default=None, repr=False)
+    """What takes it back, None where nothing needs to."""
 
 
 def path_of(name: str) -> str:

@@ -18,15 +18,14 @@ RESOURCES = ("topic", "group", "transactional_id", "cluster")
 
 @dataclass(frozen=True)
 class User:
-    """A user as it should be; without `password` its credentials are none of ours.
-
-    `may_replace` says whether its password may replace another one that the cluster has.
-    """
+    """A user as it should be."""
 
     name: str
     password: str | None = field(default=None, repr=False)
+    """Without it the user's credentials are none of ours."""
     absent: bool = False
     may_replace: bool = True
+    """Whether its password may replace another one that the cluster has."""
     acls: frozenset[Acl] = frozenset()
 
     @property
@@ -45,20 +44,22 @@ class Scram:
 
 @dataclass(frozen=True)
 class Change:
-    """What to change of a user.
-
-    `credentials` is what the user has, mechanism -> iterations; `set` says whether to set the
-    credential, `deleted` are mechanisms whose credential goes. `refused` says whether the user has
-    another password, which may not be replaced: then nothing else of it is changed.
-    """
+    """What to change of a user."""
 
     user: User
     credentials: Mapping[str, int] = field(default_factory=dict)
+    """What the user has: mechanism -> iterations."""
     set: bool = False
+    """Whether to set the credential."""
     deleted: tuple[str, ...] = ()
+    """Mechanisms whose credential goes."""
     granted: tuple[Acl, ...] = ()
     revoked: tuple[Acl, ...] = ()
     refused: bool = False
+    """Whether the user has another password, which may not be replaced.
+
+    Then nothing else of it is changed.
+    """
 
     def __bool__(self) -> bool:
         """Return whether there is anything to change."""

@@ -25,10 +25,12 @@ _OWN_KEYS = (
 
 @dataclass(frozen=True)
 class Step:
-    """What is to be done: remove the voter with this old directory id, and add the node."""
+    """What is to be done."""
 
     remove: str = ""
+    """The old directory id of the voter to remove."""
     add: bool = False
+    """Whether to add the node."""
 
 
 def partition(response: Mapping[str, Any]) -> Mapping[str, Any]:

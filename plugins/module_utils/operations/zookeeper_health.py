@@ -12,9 +12,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Member:
-    """A member's mode (leader, follower, standalone), or the reason why it does not serve."""
+    """A member's mode, or the reason why it does not serve."""
 
     mode: str = ""
+    """leader, follower or standalone."""
     reason: str = ""
 
 
