@@ -134,71 +134,77 @@ class Group:
         """Return the connectors of the group, also those without a status."""
         deadline = time.monotonic() + _STATUS_SECONDS
         while True:
-            answer = self.call("GET", "/connectors?expand=info&expand=status")
-            others = sorted({*self.call("GET", "/connectors")} - {*answer})
-            if not others or time.monotonic() > deadline:
+            response = self.call("GET", "/connectors?expand=info&expand=status")
+            without_status = sorted({*self.call("GET", "/connectors")} - {*response})
+            if not without_status or time.monotonic() > deadline:
                 break
             time.sleep(POLL_SECONDS)
-        states = connect_health.connectors(answer).items()
-        self._failed = {text for name, one in states for text in connect_health.failures(name, one)}
-        return connectors.read(answer) | {
+        states = connect_health.connectors(response).items()
+        self._failed = {
+            text for name, connector in states for text in connect_health.failures(name, connector)
+        }
+        return connectors.read(response) | {
             name: connectors.without_status(self.call("GET", connectors.path(name)))
-            for name in others
+            for name in without_status
         }
 
     def offsets(self, name: str) -> Any:  # noqa: ANN401 - JSON
         """Return the offsets of a connector (KIP-875)."""
         return self.call("GET", connectors.path(name, "/offsets"))["offsets"]
 
-    def refusals(self, wanted: Sequence[Wanted]) -> tuple[list[str], list[str]]:
+    def refusals(self, desired: Sequence[Wanted]) -> tuple[list[str], list[str]]:
         """Return what the plugins refuse, and what they could not judge."""
-        plugins = [one["class"] for one in self.call("GET", "/connector-plugins")]
+        plugins = [plugin["class"] for plugin in self.call("GET", "/connector-plugins")]
         refused, unknown = [], []
-        for one in wanted:
-            given = one.config.get("connector.class", "")
-            if connectors.unknown_class(one, plugins):
-                near = nearest(given, plugins)
+        for connector in desired:
+            class_name = connector.config.get("connector.class", "")
+            if connectors.unknown_class(connector, plugins):
+                near = nearest(class_name, plugins)
                 hint = f"did you mean {near}?" if near else f"there are {', '.join(plugins)}"
-                refused.append(f"{one.name}: no worker has the class {given!r}; {hint}")
+                refused.append(f"{connector.name}: no worker has the class {class_name!r}; {hint}")
                 continue
-            plugin = urllib.parse.quote(given, safe="")
+            plugin = urllib.parse.quote(class_name, safe="")
             try:
-                answer = self.call(
-                    "PUT", f"/connector-plugins/{plugin}/config/validate", dict(one.config)
+                response = self.call(
+                    "PUT", f"/connector-plugins/{plugin}/config/validate", dict(connector.config)
                 )
             except RestError as error:
                 if error.status in (0, STARTING):
                     raise
-                unknown.append(f"{one.name}: {error}")
+                unknown.append(f"{connector.name}: {error}")
                 continue
-            refused += [f"{one.name}: {text}" for text in connectors.errors(answer)]
+            refused += [f"{connector.name}: {text}" for text in connectors.errors(response)]
         return refused, unknown
 
     def wait(self, names: Sequence[str], states: Mapping[str, str], seconds: float) -> list[str]:
         """Wait until connectors and all their tasks have their states; return what is wrong."""
         deadline, good, failed = time.monotonic() + seconds, 0, 0
         while True:
-            answer = self.call("GET", "/connectors?expand=status")
-            every = connect_health.connectors(answer)
-            found = {name: every[name] for name in names if name in every}
-            wrong = [connect_health.no_status(name) for name in names if name not in found]
-            for name, one in found.items():
-                wrong += connect_health.differences(name, one, states[name].upper())
+            response = self.call("GET", "/connectors?expand=status")
+            current = connect_health.connectors(response)
+            present = {name: current[name] for name in names if name in current}
+            wrong = [connect_health.no_status(name) for name in names if name not in present]
+            for name, connector in present.items():
+                wrong += connect_health.differences(name, connector, states[name].upper())
             good = 0 if wrong else good + 1
-            enough = _IDLE_SAMPLES if connect_health.without_tasks(found) else _GOOD_SAMPLES
+            enough = _IDLE_SAMPLES if connect_health.without_tasks(present) else _GOOD_SAMPLES
             if good >= enough or time.monotonic() > deadline:
                 return wrong
-            failed = failed + 1 if self._new_failures(found) else 0
+            failed = failed + 1 if self._new_failures(present) else 0
             if failed == _GOOD_SAMPLES:
                 return wrong
             time.sleep(1)
 
-    def _new_failures(self, found: Mapping[str, connect_health.Connector]) -> set[str]:
+    def _new_failures(self, present: Mapping[str, connect_health.Connector]) -> set[str]:
         """Return what has failed since the change: it stays so until somebody restarts it.
 
         What had failed before shows that for a moment after the change, too.
         """
-        now = {text for name, one in found.items() for text in connect_health.failures(name, one)}
+        now = {
+            text
+            for name, connector in present.items()
+            for text in connect_health.failures(name, connector)
+        }
         self._failed &= now
         return now - self._failed
 
@@ -242,9 +248,9 @@ def main() -> None:
         },
         supports_check_mode=True,
     )
-    given = module.params
+    params = module.params
     try:
-        rest = Rest(given["workers"], given["certificate"], given["authority"])
+        rest = Rest(params["workers"], params["certificate"], params["authority"])
         module.exit_json(**run(module, Group(rest)))
     except OSError as error:
         module.fail_json(msg=f"the certificate of this worker cannot be used: {error}")
@@ -256,59 +262,67 @@ def main() -> None:
 
 def run(module: AnsibleModule, group: Group) -> dict[str, Any]:
     """Validate, compare, act and wait; return the module's result."""
-    given, check = module.params, module.check_mode
-    every = [
-        Wanted(one["name"], {k: str(x) for k, x in one["config"].items()}, one["state"])
-        for one in given["connectors"]
+    params, check = module.params, module.check_mode
+    declared = [
+        Wanted(
+            entry["name"],
+            {key: str(value) for key, value in entry["config"].items()},
+            entry["state"],
+        )
+        for entry in params["connectors"]
     ]
-    names = [one.name for one in every]
-    only = given["only"]
-    wanted = [one for one in every if only in ("", one.name)]
-    found = group.found()
-    refused, unknown = group.refusals(connectors.to_validate(wanted, found))
-    if unknown and not (check and given["new_secrets"]):
+    names = [connector.name for connector in declared]
+    only = params["only"]
+    desired = [connector for connector in declared if only in ("", connector.name)]
+    current = group.found()
+    refused, unknown = group.refusals(connectors.to_validate(desired, current))
+    if unknown and not (check and params["new_secrets"]):
         # In check mode the secrets to which a configuration refers may not be there yet.
         refused += unknown
     if refused:
         lines = "\n- ".join(refused)
         module.fail_json(msg=f"no connector was changed; these are refused:\n- {lines}")
-    resets = given["offsets"] == "reset"
-    if resets and only not in found:
+    resets = params["offsets"] == "reset"
+    if resets and only not in current:
         module.fail_json(
             msg=f"the group has no connector {only}: there is nothing to reset. No connector was "
             "changed."
         )
-    first, after = connectors.reset(only, found) if resets else ([], found)
-    steps = [*first, *connectors.steps(wanted, after, given["restart"])]
+    first, after = connectors.reset(only, current) if resets else ([], current)
+    steps = [*first, *connectors.steps(desired, after, params["restart"])]
     result: dict[str, Any] = {
         "changed": bool(steps),
-        "actions": [one.what for one in steps],
-        "others": sorted({*found} - {*names}),
+        "actions": [step.what for step in steps],
+        "others": sorted({*current} - {*names}),
         "not_validated": unknown,
-        "left": connectors.left_behind(wanted, found),
+        "left": connectors.left_behind(desired, current),
         "offsets": {},
         "former_users": [
-            {"name": one["former_user"], "state": "absent"}
-            for one in given["connectors"]
-            if one["former_user"] and only in ("", one["name"])
+            {"name": entry["former_user"], "state": "absent"}
+            for entry in params["connectors"]
+            if entry["former_user"] and only in ("", entry["name"])
         ],
-        "kept_files": sorted({*given["secret_files"], *connectors.files_used(wanted, found)}),
+        "kept_files": sorted({*params["secret_files"], *connectors.files_used(desired, current)}),
     }
     if module._diff:
-        result["diff"] = connectors.diff(wanted, found)
-    present = {one.name: one.state for one in wanted if one.state != "absent"}
-    if given["offsets"] != "none":
-        there = [name for name in present if name in found]
-        result["offsets"] = {name: group.offsets(name) for name in there}
+        result["diff"] = connectors.diff(desired, current)
+    present = {
+        connector.name: connector.state for connector in desired if connector.state != "absent"
+    }
+    if params["offsets"] != "none":
+        existing = [name for name in present if name in current]
+        result["offsets"] = {name: group.offsets(name) for name in existing}
     if check:
         return result
-    sent = {one.name for one in steps}
+    sent = {step.name for step in steps}
     # One without a worker may have been created by a run that was interrupted.
-    pending = {name for name, one in found.items() if one.state == connect_health.UNASSIGNED}
+    pending = {
+        name for name, connector in current.items() if connector.state == connect_health.UNASSIGNED
+    }
     touched = [name for name in present if name in sent | pending]
     _act(module, group, steps, result)
     try:
-        wrong = group.wait(touched, present, given["wait"]) if touched else []
+        wrong = group.wait(touched, present, params["wait"]) if touched else []
     except RestError as error:
         wrong = [str(error)]
     if wrong:
@@ -323,20 +337,20 @@ def _act(
 ) -> None:
     """Send all steps; one that is refused fails the module, with what was done before it."""
     done: list[str] = []
-    for one in steps:
+    for step in steps:
         try:
-            group.send(one, module.params["wait"])
+            group.send(step, module.params["wait"])
         except RestError as error:
             before = f"Done before that: {', '.join(done)}. " if done else ""
             stopped = (
-                f", and until then {one.name} is stopped" if f"stop {one.name}" in done else ""
+                f", and until then {step.name} is stopped" if f"stop {step.name}" in done else ""
             )
             module.fail_json(
-                msg=f"{one.what}: {error}. {before}Once the cause is fixed, run connectors.yml "
+                msg=f"{step.what}: {error}. {before}Once the cause is fixed, run connectors.yml "
                 f"again: it does the rest{stopped}.",
                 **{**result, "changed": bool(done), "actions": done},
             )
-        done.append(one.what)
+        done.append(step.what)
 
 
 if __name__ == "__main__":

@@ -47,13 +47,13 @@ REQUEST_SECONDS = 10
 
 def not_ready(rest: Rest) -> dict[str, str]:
     """Return worker -> why it is not ready, of those that are not."""
-    found = {}
+    reasons = {}
     for worker in rest.instances:
         try:
             rest.ask(worker, "GET", "/health", timeout=REQUEST_SECONDS)
         except RestError as error:
-            found[worker] = str(error)
-    return found
+            reasons[worker] = str(error)
+    return reasons
 
 
 def main() -> None:
@@ -68,32 +68,36 @@ def main() -> None:
             "known_failures": {"type": "list", "elements": "str", "default": []},
         }
     )
-    given = module.params
+    params = module.params
     try:
-        rest = Rest(given["workers"], given["certificate"], given["authority"])
+        rest = Rest(params["workers"], params["certificate"], params["authority"])
     except OSError as error:
         module.fail_json(msg=f"the certificate of this worker cannot be used: {error}")
 
     def check() -> tuple[dict[str, Any], list[str]]:
         missing = not_ready(rest)
         names: list[str] = []
-        found: dict[str, connect_health.Connector] = {}
-        if given["connectors"] and len(missing) < len(rest.instances):
+        connectors: dict[str, connect_health.Connector] = {}
+        if params["connectors"] and len(missing) < len(rest.instances):
             rest.instances.sort(key=lambda name: name in missing)
             try:
-                found = connect_health.connectors(rest.call("GET", "/connectors?expand=status"))
+                connectors = connect_health.connectors(
+                    rest.call("GET", "/connectors?expand=status")
+                )
                 names = rest.call("GET", "/connectors")
             except (RestError, LookupError, TypeError, AttributeError) as error:
                 return {}, [f"connectors cannot be listed: {error}"]
-        failed = connect_health.failed(found)
-        known = given["known_failures"] if given["failures"] else failed
+        failed = connect_health.failed(connectors)
+        known_failures = params["known_failures"] if params["failures"] else failed
         facts = {
             "failed": failed,
-            "workers": [name for name in given["workers"] if name not in missing],
-            "states": connect_health.states(found),
-            "without_tasks": connect_health.without_tasks(found),
+            "workers": [name for name in params["workers"] if name not in missing],
+            "states": connect_health.states(connectors),
+            "without_tasks": connect_health.without_tasks(connectors),
         }
-        return facts, connect_health.problems(missing, given["workers"], found, names, known)
+        return facts, connect_health.problems(
+            missing, params["workers"], connectors, names, known_failures
+        )
 
     health_check.run(module, "group of Kafka Connect is not healthy", check)
 

@@ -37,13 +37,21 @@ def cluster_id(name_dirs: list[str]) -> str:
 
 def commands(directories: list[dict[str, str]]) -> list[list[str]]:
     """Return what HDFS's shell has to do: each takes seconds, so paths are taken together."""
-    wanted = [["-mkdir", "-p", *(one["path"] for one in directories)]]
+    batches = [["-mkdir", "-p", *(directory["path"] for directory in directories)]]
     for key, command in (("owner", "-chown"), ("mode", "-chmod")):
-        for value in sorted({one[key] for one in directories if key in one}):
-            wanted.append(
-                [command, value, *(one["path"] for one in directories if one.get(key) == value)]
+        for value in sorted({directory[key] for directory in directories if key in directory}):
+            batches.append(
+                [
+                    command,
+                    value,
+                    *(
+                        directory["path"]
+                        for directory in directories
+                        if directory.get(key) == value
+                    ),
+                ]
             )
-    return wanted
+    return batches
 
 
 def main() -> None:
@@ -60,10 +68,10 @@ def main() -> None:
     )
     params = module.params
     directories, mark = params["directories"], Path(params["mark"])
-    made_paths = [one["path"] for one in directories]
+    made_paths = [directory["path"] for directory in directories]
     try:
-        wanted = {"cluster_id": cluster_id(params["name_dirs"]), "directories": directories}
-        made = json.dumps(wanted, sort_keys=True) + "\n"
+        record = {"cluster_id": cluster_id(params["name_dirs"]), "directories": directories}
+        made = json.dumps(record, sort_keys=True) + "\n"
         is_made = paths.is_file(mark) and paths.read_text(mark, "replace") == made
     except (OSError, UnicodeDecodeError) as error:
         module.fail_json(msg=f"a file cannot be read: {error}")
@@ -73,8 +81,8 @@ def main() -> None:
         start = [params["java"], "-Xmx128m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
         start += ["-cp", params["class_path"], SHELL]
         for words in commands(directories):
-            own = as_user(params["user"], params["user"], [*start, *words])
-            code, out, err = module.run_command(own, cwd="/")
+            command = as_user(params["user"], params["user"], [*start, *words])
+            code, out, err = module.run_command(command, cwd="/")
             if code:
                 message = last_output(out, err)
                 module.fail_json(msg=f"{' '.join(words)} in HDFS failed: {message}")

@@ -36,8 +36,8 @@ def ask(namenode: str) -> State | str:
     try:
         for name in (SYSTEM, INFO):
             url = f"http://{namenode}/jmx?qry={urllib.parse.quote(name)}"
-            with opener.open(url, timeout=REQUEST_SECONDS) as answer:
-                (beans[name],) = json.load(answer)["beans"]
+            with opener.open(url, timeout=REQUEST_SECONDS) as response:
+                (beans[name],) = json.load(response)["beans"]
         return hdfs_health.state(beans, time.time())
     except (OSError, HTTPException) as error:
         reason = getattr(error, "reason", error)
@@ -58,19 +58,19 @@ def main() -> None:
     datanodes = module.params["datanodes"]
 
     def check() -> tuple[dict[str, Any], list[str]]:
-        found = ask(module.params["namenode"])
-        if isinstance(found, str):
+        state = ask(module.params["namenode"])
+        if isinstance(state, str):
             where = f"the NameNode at {module.params['namenode']} of its host does not answer"
-            return {}, [f"{where}: {found}; see journalctl -u hdfs-namenode"]
+            return {}, [f"{where}: {state}; see journalctl -u hdfs-namenode"]
         listening = [name for name in datanodes if listens(name)]
         longest = module.params["checkpoint_seconds"]
         facts = {
-            "cluster_id": found.cluster_id,
-            "datanodes": sorted(found.datanodes),
-            "free_percent": round(found.free_percent),
-            "checkpoint_age": round(found.age),
+            "cluster_id": state.cluster_id,
+            "datanodes": sorted(state.datanodes),
+            "free_percent": round(state.free_percent),
+            "checkpoint_age": round(state.age),
         }
-        return facts, hdfs_health.problems(found, datanodes, listening, longest)
+        return facts, hdfs_health.problems(state, datanodes, listening, longest)
 
     health_check.run(module, "file system is not healthy", check)
 

@@ -51,11 +51,11 @@ def main() -> None:
     )
     params = module.params
     text = version_of(params["name_dirs"])
-    known = parse_or_empty(text)
-    if missing := [key for key in _IDENTITY if not known.get(key)]:
+    metadata = parse_or_empty(text)
+    if missing := [key for key in _IDENTITY if not metadata.get(key)]:
         module.fail_json(msg=f"the NameNode's VERSION lacks {', '.join(missing)}: is it formatted?")
     # The NameNode refuses a request for another file system.
-    identity = urllib.parse.quote(":".join(known[key] for key in _IDENTITY))
+    identity = urllib.parse.quote(":".join(metadata[key] for key in _IDENTITY))
     url = f"http://{params['namenode']}/imagetransfer"
     url += f"?getimage=1&txid=latest&storageInfo={identity}"
     opener = rest.opener()
@@ -63,27 +63,27 @@ def main() -> None:
     # Below the module's temporary directory, which Ansible removes; moved from it once complete.
     directory = Path(module.tmpdir) / "image"
     directory.mkdir()
-    part = directory / "part"
+    download = directory / "part"
     try:
-        with opener.open(url, timeout=REQUEST_SECONDS) as answer:
-            disposition = answer.headers["Content-Disposition"] or ""
+        with opener.open(url, timeout=REQUEST_SECONDS) as response:
+            disposition = response.headers["Content-Disposition"] or ""
             name = disposition.rpartition("filename=")[2]
-            wanted = answer.headers["X-MD5-Digest"] or ""
+            expected = response.headers["X-MD5-Digest"] or ""
             if not name.startswith("fsimage_") or not name[8:].isdecimal():
                 module.fail_json(msg=f"{url} names no image: {disposition!r}")
-            with part.open("wb") as kept:
-                while chunk := answer.read(1 << 20):
+            with download.open("wb") as output:
+                while chunk := response.read(1 << 20):
                     digest.update(chunk)
-                    with paths.naming(part):
-                        kept.write(chunk)
-                        kept.flush()
+                    with paths.naming(download):
+                        output.write(chunk)
+                        output.flush()
     except (OSError, HTTPException) as error:
         module.fail_json(msg=f"the image cannot be fetched from {url}: {error}")
-    if digest.hexdigest() != wanted:
-        module.fail_json(msg=f"{name} has the MD5 {digest.hexdigest()}, expected {wanted}")
-    part.replace(directory / name)
+    if digest.hexdigest() != expected:
+        module.fail_json(msg=f"{name} has the MD5 {digest.hexdigest()}, expected {expected}")
+    download.replace(directory / name)
     with paths.naming(directory):
-        (directory / f"{name}.md5").write_text(f"{wanted} *{name}\n")
+        (directory / f"{name}.md5").write_text(f"{expected} *{name}\n")
         (directory / "VERSION").write_text(text)
     transaction = int(name[8:])
     written = max(
@@ -100,7 +100,7 @@ def main() -> None:
     module.exit_json(
         changed=False,
         directory=place,
-        cluster_id=known["clusterID"],
+        cluster_id=metadata["clusterID"],
         files=[name, f"{name}.md5", "VERSION"],
         transaction=transaction,
         age=round(time.time() - written),

@@ -39,9 +39,9 @@ def asker(namenode: str, user: str) -> Ask:
         query = urllib.parse.urlencode({"op": operation, "user.name": user})
         url = f"http://{namenode}/webhdfs/v1{urllib.parse.quote(path)}?{query}"
         try:
-            with opener.open(url, timeout=REQUEST_SECONDS) as answer:
-                found: Mapping[str, Any] = json.load(answer)
-                return found
+            with opener.open(url, timeout=REQUEST_SECONDS) as response:
+                status: Mapping[str, Any] = json.load(response)
+                return status
         except HTTPError as error:
             if error.code != NOT_FOUND:
                 raise
@@ -69,11 +69,11 @@ def _commits(ask: Ask, checkpoint: str) -> Iterator[float]:
     """
     listed = ask(checkpoint, "LISTSTATUS")
     children = listed["FileStatuses"]["FileStatus"] if listed else ()
-    folders = [one["pathSuffix"] for one in children if one["type"] == "DIRECTORY"]
-    for name in [""] if "commits" in folders else [f"/{one}" for one in folders]:
-        found = ask(f"{checkpoint}{name}/commits", "GETFILESTATUS")
-        if found:
-            yield found["FileStatus"]["modificationTime"] / 1000
+    folders = [child["pathSuffix"] for child in children if child["type"] == "DIRECTORY"]
+    for name in [""] if "commits" in folders else [f"/{folder}" for folder in folders]:
+        status = ask(f"{checkpoint}{name}/commits", "GETFILESTATUS")
+        if status:
+            yield status["FileStatus"]["modificationTime"] / 1000
 
 
 def main() -> None:
@@ -90,11 +90,11 @@ def main() -> None:
 
     def check() -> tuple[dict[str, Any], list[str]]:
         try:
-            ages = {name: commit_age(ask, one["checkpoint"]) for name, one in jobs.items()}
+            ages = {name: commit_age(ask, job["checkpoint"]) for name, job in jobs.items()}
         except (OSError, HTTPException, ValueError, LookupError, TypeError) as error:
             why = f"{error}; see journalctl -u hdfs-namenode"
             return {}, [f"the NameNode at {namenode} of its host does not answer: {why}"]
-        limits = {name: one["late_after"] for name, one in jobs.items()}
+        limits = {name: job["late_after"] for name, job in jobs.items()}
         wrong = job_health.late_streams(ages, limits)
         shown = {
             name: {"checkpoint_age": None if age is None else round(age), "late": name in wrong}

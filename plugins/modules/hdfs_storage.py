@@ -60,8 +60,8 @@ def main() -> None:
     command = [params["java"], "-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
     command += ["-cp", params["class_path"], NAMENODE, "-format", "-nonInteractive"]
     if not module.check_mode:
-        own = as_user(params["user"], params["user"], command)
-        code, out, err = module.run_command(own, cwd="/")
+        user_command = as_user(params["user"], params["user"], command)
+        code, out, err = module.run_command(user_command, cwd="/")
         if code or not all(map(is_formatted, name_dirs)):
             message = last_output(out, err)
             module.fail_json(msg=f"formatting failed with exit code {code}: {message}")

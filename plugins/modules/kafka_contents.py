@@ -48,10 +48,10 @@ quorum:
 
 def work(module: AnsibleModule, cluster: Cluster) -> dict[str, Any]:
     """Read the cluster, and return it as plain data."""
-    given = module.params
-    wanted = (given["expect_brokers"], given["expect_voters"], given["cluster_id"] or "")
+    params = module.params
+    expected = (params["expect_brokers"], params["expect_voters"], params["cluster_id"] or "")
     try:
-        return {"changed": False, **kafka_report.read(cluster, *wanted)}
+        return {"changed": False, **kafka_report.read(cluster, *expected)}
     except UnavailableError as error:
         return {"changed": False, "error": f"no broker answers ({error})"}
 

@@ -119,18 +119,18 @@ class Run:
 
     def result(self) -> dict[str, Any]:
         """Change what differs, mark what is refused, and return the module's result."""
-        plan, found = self._plan()
+        plan, current = self._plan()
         recorded = self._recorded
         self._record(recorded | set(plan.set))
-        refused, stepped = self._bring(plan, found)
+        refused, stepped = self._bring(plan, current)
         made = plan.without(refused)
-        stale = self._stale([key for key in refused if key in plan.set], found)
-        kept = self._alter(Plan(deleted=stale))
+        stale = self._stale([key for key in refused if key in plan.set], current)
+        failed = self._alter(Plan(deleted=stale))
         made = dataclasses.replace(
-            made, deleted=(*made.deleted, *(key for key in stale if key not in kept))
+            made, deleted=(*made.deleted, *(key for key in stale if key not in failed))
         )
         refused = {**plan.refused, **refused}
-        self._record((recorded | set(made.set) | kept.keys()) - set(made.deleted))
+        self._record((recorded | set(made.set) | failed.keys()) - set(made.deleted))
         if refused and not self._validate_only:
             restart.add_to_mark(Path(self._params["restart_mark"]), {self._params["path"]: refused})
         if not self._validate_only:
@@ -139,27 +139,29 @@ class Run:
             )
         result: dict[str, Any] = {
             "changed": bool(made.keys) or stepped,
-            "set": {key: list(one) for key, one in sorted({**made.set, **made.cluster}.items())},
+            "set": {
+                key: list(values) for key, values in sorted({**made.set, **made.cluster}.items())
+            },
             "deleted": sorted(made.deleted),
             "refused": refused,
         }
         if self._module._diff:
-            result["diff"] = dynamic_config.diff(self._params["node_id"], made, found)
+            result["diff"] = dynamic_config.diff(self._params["node_id"], made, current)
         return result
 
     def _plan(self) -> tuple[Plan, Found]:
-        found = self._broker.read(self._keys)
+        current = self._broker.read(self._keys)
         plan = dynamic_config.plan(
             self._params["keys"],
             self._desired,
-            found,
+            current,
             recorded=self._recorded,
             elr=self._elr,
             cluster_wide=self._params["cluster_wide"],
         )
-        return plan, found
+        return plan, current
 
-    def _bring(self, plan: Plan, found: Found) -> tuple[dict[str, str], bool]:
+    def _bring(self, plan: Plan, current: Found) -> tuple[dict[str, str], bool]:
         """Apply a plan; return what Kafka refuses, and whether it took several steps.
 
         In check mode only the first step is tried.
@@ -168,22 +170,22 @@ class Run:
         stepped = False
         while plan.keys:
             reasons = self._alter(plan)
-            steps = dynamic_config.steps(plan, found, reasons)
+            steps = dynamic_config.steps(plan, current, reasons)
             failed = self._alter(Plan({key: (None, value) for key, value in steps.items()}))
             taken = steps.keys() - failed.keys()
             refused.update({key: why for key, why in reasons.items() if key not in taken})
             if self._validate_only or not taken:
                 break
             stepped = True
-            plan, found = self._plan()
+            plan, current = self._plan()
             plan = plan.without(refused)
         return refused, stepped
 
-    def _stale(self, keys: list[str], found: Found) -> tuple[str, ...]:
+    def _stale(self, keys: list[str], current: Found) -> tuple[str, ...]:
         """Return the refused keys with an entry: it would override the file after the restart."""
         if keys and not self._validate_only:  # a step towards the value may have made one
-            _, found = self._plan()
-        return tuple(key for key in keys if found[key].entry is not None)
+            _, current = self._plan()
+        return tuple(key for key in keys if current[key].entry is not None)
 
     def _alter(self, plan: Plan) -> dict[str, str]:
         """Alter the keys of a plan and wait until they are in force; return what Kafka refuses."""

@@ -85,27 +85,31 @@ class Features:
 
     def min_isr(self) -> tuple[dict[int, str], dict[int, str]]:
         """Return broker -> what its file says, and broker -> what was set for it alone."""
-        found = {
+        settings = {
             node: broker.ask(functools.partial(configs.read, node_id=node, keys=[MIN_ISR]))[MIN_ISR]
             for node, broker in self._brokers.items()
         }
-        written = {node: one.static or one.default or "" for node, one in found.items()}
-        return written, {node: one.entry for node, one in found.items() if one.entry is not None}
+        written = {
+            node: setting.static or setting.default or "" for node, setting in settings.items()
+        }
+        return written, {
+            node: setting.entry for node, setting in settings.items() if setting.entry is not None
+        }
 
-    def update(self, wanted: Mapping[str, int], *, validate_only: bool) -> str:
+    def update(self, levels: Mapping[str, int], *, validate_only: bool) -> str:
         """Raise features, or only let the controllers validate it; return why they refuse."""
         return self._cluster.ask(
-            functools.partial(adapter.update, wanted=wanted, validate_only=validate_only)
+            functools.partial(adapter.update, wanted=levels, validate_only=validate_only)
         )
 
     def late(self, feature: str, level: int) -> list[int]:
         """Return the brokers that do not show a finalized level yet."""
         late = []
         for node, broker in sorted(self._brokers.items()):
-            found = 0
+            current = 0
             with contextlib.suppress(UnavailableError):
-                found = broker.ask(adapter.finalized).get(feature, 0)
-            late += [node] if found < level else []
+                current = broker.ask(adapter.finalized).get(feature, 0)
+            late += [node] if current < level else []
         return late
 
     def close(self) -> None:
@@ -126,18 +130,18 @@ def check(cluster: Features, params: Mapping[str, Any]) -> tuple[Plan, dict[str,
     finalized = cluster.finalized()
     if params["upgrade_from"]:
         mode = "zookeeper" if snapshot.quorum is None else "kraft"
-        found = [
+        upgrade_problems = [
             problem
             for version in params["upgrade_from"]
             for problem in features.upgrade_problems(version, params["target"], finalized, mode)
         ]
-        return Plan(problems=tuple(found)), finalized
+        return Plan(problems=tuple(upgrade_problems)), finalized
     plan = features.plan(finalized, cluster.supported(), params["target"], *cluster.min_isr())
     problems = [*membership(snapshot, params), *plan.problems]
     if plan.steps and not problems:
         # The controllers' own limits show only here: no broker knows them.
-        wanted = {feature: level for feature, _, level in plan.steps}
-        refusal = cluster.update(wanted, validate_only=True)
+        levels = {feature: level for feature, _, level in plan.steps}
+        refusal = cluster.update(levels, validate_only=True)
         problems += [f"the controllers refuse: {refusal}"] if refusal else []
     return dataclasses.replace(plan, problems=tuple(problems)), finalized
 
@@ -176,7 +180,7 @@ def run(module: AnsibleModule, cluster: Features) -> dict[str, Any]:
     params = module.params
     plan, finalized = check(cluster, params)
     result: dict[str, Any] = {
-        "steps": [{"feature": one, "from": old, "to": new} for one, old, new in plan.steps],
+        "steps": [{"feature": feature, "from": old, "to": new} for feature, old, new in plan.steps],
         "problems": list(plan.problems),
         "notes": list(plan.warnings),
         "lines": [] if params["upgrade_from"] else features.lines(params["target"], plan),
@@ -185,9 +189,9 @@ def run(module: AnsibleModule, cluster: Features) -> dict[str, Any]:
     confirmed = params["confirm"] and not params["upgrade_from"]
     if plan.problems:
         running = ", ".join(params["upgrade_from"])
-        what = f"move from Kafka {running} to" if running else "finalize the features of Kafka"
+        action = f"move from Kafka {running} to" if running else "finalize the features of Kafka"
         lines = "\n- ".join(plan.problems)
-        text = f"the cluster cannot {what} {params['target']}; nothing was changed:\n- {lines}"
+        text = f"the cluster cannot {action} {params['target']}; nothing was changed:\n- {lines}"
         module.fail_json(msg=text, **result)
     if module.check_mode or not confirmed:
         return {"changed": bool(plan.steps) and confirmed, **result}

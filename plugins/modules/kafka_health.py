@@ -117,7 +117,7 @@ def wait_healthy(
         **facts,
         "healthy": long_enough,
         "problems": problems,
-        "blockers": [one.as_data() for one in blockers],
+        "blockers": [blocker.as_data() for blocker in blockers],
         "seconds": round(now - start, 2),
     }
 
@@ -136,8 +136,8 @@ def check_once(
             problems += [] if problems else stuck(cluster, snapshot)
     except UnavailableError as error:
         return {}, [f"no broker answers ({error}): see the brokers' journals"], []
-    found = sorted(snapshot.with_failed_directory | failed.keys())
-    return {**health.facts(snapshot), "failed_directories": found}, problems, blockers
+    directories = sorted(snapshot.with_failed_directory | failed.keys())
+    return {**health.facts(snapshot), "failed_directories": directories}, problems, blockers
 
 
 def failed_directories(
@@ -197,13 +197,15 @@ def work(module: AnsibleModule, cluster: Cluster) -> dict[str, Any]:
     policy = options.policy_of(params) if params["gate"] else None
     result = wait_healthy(cluster, expected, params["wait"], policy, params["steady"])
     # Blockers say it more exactly than problems do, except for directories.
-    blockers = [one["text"] for one in result["blockers"]]
-    others = [one for one in result["problems"] if one not in blockers]
-    result["wrong"] = [*(others if result.get("failed_directories") else []), *blockers]
+    blockers = [blocker["text"] for blocker in result["blockers"]]
+    remaining = [problem for problem in result["problems"] if problem not in blockers]
+    result["wrong"] = [*(remaining if result.get("failed_directories") else []), *blockers]
     result["wrong"] = result["wrong"] or list(result["problems"])
     if params["gate"] and params["tls_addresses"]:
-        found = certificate_expiry.shown(options.connection_of(params), params["tls_addresses"])
-        invalid, result["expiring"] = lines(found)
+        certificates = certificate_expiry.shown(
+            options.connection_of(params), params["tls_addresses"]
+        )
+        invalid, result["expiring"] = lines(certificates)
         result["wrong"] += invalid
         result["healthy"] = result["healthy"] and not invalid
     result["lines"] = report(result)

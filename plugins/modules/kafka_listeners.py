@@ -62,44 +62,46 @@ def listeners(text: str) -> dict[str, object]:
     pairs = config.get("listener.security.protocol.map", "").split(",")
     protocols = dict(pair.rpartition(":")[::2] for pair in pairs if pair)
     names = config.get("controller.listener.names", "").split(",")
-    every = [
+    entries = [
         {
             "name": name,
             "port": int(address.rpartition(":")[2]),
             "protocol": protocols.get(name, name),
         }
         for name, _, address in (
-            one.strip().partition("://") for one in config.get("listeners", "").split(",") if one
+            listener.strip().partition("://")
+            for listener in config.get("listeners", "").split(",")
+            if listener
         )
     ]
-    controllers = [one for one in every if one["name"] in names]
+    controllers = [listener for listener in entries if listener["name"] in names]
     return {
-        "brokers": [one for one in every if one not in controllers],
+        "brokers": [listener for listener in entries if listener not in controllers],
         # In the order of the names: the first is the one that nodes use.
-        "controllers": sorted(controllers, key=lambda one: names.index(str(one["name"]))),
+        "controllers": sorted(controllers, key=lambda listener: names.index(str(listener["name"]))),
         "between_brokers": config.get("inter.broker.listener.name", ""),
     }
 
 
 def peers(tables: str, ports: list[int]) -> dict[int, set[str]]:
     """Return port -> addresses of the established connections in the kernel's tables (proc(5))."""
-    found: dict[int, set[str]] = {}
+    connected: dict[int, set[str]] = {}
     for line in tables.splitlines():
         fields = line.split()
         if len(fields) > 3 and fields[3] == ESTABLISHED:
             port = int(fields[1].rpartition(":")[2], 16)
             if port in ports:
-                found.setdefault(port, set()).add(address(fields[2].rpartition(":")[0]))
-    return found
+                connected.setdefault(port, set()).add(address(fields[2].rpartition(":")[0]))
+    return connected
 
 
 def address(text: str) -> str:
     """Return an address as people write it, from words of 32 bits in the order of the machine."""
     words = bytes.fromhex(text)
     packed = b"".join(words[at : at + 4][::-1] for at in range(0, len(words), 4))
-    found = ipaddress.ip_address(packed)
-    mapped = getattr(found, "ipv4_mapped", None)
-    return str(mapped or found)
+    parsed = ipaddress.ip_address(packed)
+    mapped = getattr(parsed, "ipv4_mapped", None)
+    return str(mapped or parsed)
 
 
 def read(path: str) -> str:
@@ -112,15 +114,15 @@ def read(path: str) -> str:
 
 def watch(ports: list[int], seconds: float) -> dict[int, set[str]]:
     """Return who is connected to the ports at any time of so many seconds."""
-    found: dict[int, set[str]] = {}
+    connected: dict[int, set[str]] = {}
     end = time.monotonic() + seconds
     while ports:
         for port, addresses in peers("\n".join(map(read, TABLES)), ports).items():
-            found.setdefault(port, set()).update(addresses)
+            connected.setdefault(port, set()).update(addresses)
         if time.monotonic() >= end:
             break
         time.sleep(POLL_SECONDS)
-    return found
+    return connected
 
 
 def main() -> None:
@@ -132,11 +134,11 @@ def main() -> None:
         },
         supports_check_mode=True,
     )
-    found = watch(module.params["ports"], module.params["seconds"])
+    connected = watch(module.params["ports"], module.params["seconds"])
     module.exit_json(
         changed=False,
         listeners=listeners(read(SERVER_PROPERTIES)),
-        peers={str(port): sorted(addresses) for port, addresses in found.items()},
+        peers={str(port): sorted(addresses) for port, addresses in connected.items()},
     )
 
 

@@ -86,22 +86,22 @@ _KERNEL = re.compile(r"vmlinuz-([0-9][^-]*(?:-[0-9][^-]*)?)(.*)")
 REBOOT_REQUIRED = Path("/run/reboot-required")
 
 
-def reboot_required(boot: Path = Path("/boot"), asked: Path = REBOOT_REQUIRED) -> bool:
+def reboot_required(boot: Path = Path("/boot"), mark: Path = REBOOT_REQUIRED) -> bool:
     """Return whether the host needs a reboot: Ubuntu by a file, Debian by a newer kernel."""
-    if asked.exists():
+    if mark.exists():
         return True
     running = _KERNEL.fullmatch(f"vmlinuz-{os.uname().release}")
-    kernels = [found for one in boot.glob("vmlinuz-*") if (found := _KERNEL.fullmatch(one.name))]
+    kernels = [match for path in boot.glob("vmlinuz-*") if (match := _KERNEL.fullmatch(path.name))]
     if running is None:
         return False
-    same = [found[1] for found in kernels if found[2] == running[2]]
-    return bool(same) and max(same, key=_version) != running[1]
+    versions = [kernel[1] for kernel in kernels if kernel[2] == running[2]]
+    return bool(versions) and max(versions, key=_version) != running[1]
 
 
 def _version(text: str) -> list[tuple[int, int | str]]:
     """Return a version as `ls -v` orders it: runs of digits as numbers."""
-    parts = re.findall(r"\d+|\D+", text)
-    return [(1, int(part)) if part.isdigit() else (0, part) for part in parts]
+    runs = re.findall(r"\d+|\D+", text)
+    return [(1, int(run)) if run.isdigit() else (0, run) for run in runs]
 
 
 def lock(module: AnsibleModule) -> dict[str, Any]:
@@ -112,20 +112,20 @@ def lock(module: AnsibleModule) -> dict[str, Any]:
         return operation_file.read(path)
     if params["take"]:
         return operation_file.take(path, record, over=params["over"])
-    found = operation_file.read(path)
+    former = operation_file.read(path)
     operation_file.end(path, record)
-    return found
+    return former
 
 
 def holder(
-    former: operation_file.Record, own: operation_file.Record | None, over: str
+    former: operation_file.Record, operation: operation_file.Record | None, over: str
 ) -> dict[str, Any]:
     """Return the record of another operation that holds the lock on this host, empty if none does.
 
     Where this host is not one of those that hold the lock, the record of a dead one is ignored.
     """
-    held = operation_file.holder(former, str((own or {}).get("id", "")))
-    left_behind = not own and operation_file.is_silent(held)
+    held = operation_file.holder(former, str((operation or {}).get("id", "")))
+    left_behind = not operation and operation_file.is_silent(held)
     return {} if left_behind or held.get("id") == over else held
 
 
@@ -163,8 +163,8 @@ def main() -> None:
     held = holder(former, params["operation"], params["over"])
     state = Unit(params["unit"]).state()
     running = state.running
-    wanted = params["request_restart"] and running and not held
-    if wanted:
+    requested = params["request_restart"] and running and not held
+    if requested:
         request(module, mark)
     if params["request_reboot"] and not held and not module.check_mode:
         REBOOT_REQUIRED.touch()
@@ -174,7 +174,7 @@ def main() -> None:
             restored = restart.restore(previous, [mark]) if restart.can_restore(previous) else []
         except (OSError, ValueError, ApplyError) as error:
             module.fail_json(msg=f"the previous files could not be restored: {error}")
-    marked = mark.exists() or wanted
+    marked = mark.exists() or requested
     home = os.path.realpath(link) if link.is_symlink() else ""
     module.exit_json(
         changed=bool(restored),

@@ -66,39 +66,39 @@ def restart_of(module: AnsibleModule, cluster: Cluster) -> NodeRestart:
 
 
 def restore_previous(
-    one: NodeRestart, progress: Progress, previous: Path, why: str
+    node_restart: NodeRestart, progress: Progress, previous: Path, why: str
 ) -> dict[str, Any]:
     """Restore the previous files of the node, if they were kept, and start it with them."""
     try:
         if not restart.can_restore(previous):
             return {"start_failed": why}
-        one.unit.stop()
+        node_restart.unit.stop()
         until = time.monotonic() + STOP_SECONDS
-        while not one.unit.state().stopped and time.monotonic() < until:
+        while not node_restart.unit.state().stopped and time.monotonic() < until:
             time.sleep(0.1)
-        restored = restart.restore(previous, [one.mark])
-        one.start()
+        restored = restart.restore(previous, [node_restart.mark])
+        node_restart.start()
     except (OSError, SubprocessError, ValueError, ApplyError, StartFailedError) as error:
         return {"start_failed": f"{why}\nIts previous files could not be restored: {error}"}
     progress.phase = "start"
     return {"start_failed": why, "restored": restored}
 
 
-def check_fatal(one: NodeRestart) -> None:
+def check_fatal(node_restart: NodeRestart) -> None:
     """Check that a process which makes no progress has not said why.
 
     Raises:
         StartFailedError: it has, and lives on.
 
     """
-    lines = start_signs.fatal_lines(one.unit, one.unit.state())
+    lines = start_signs.fatal_lines(node_restart.unit, node_restart.unit.state())
     if lines:
         logged = "\n  ".join(lines[-12:])
         text = f"the process does not end, but logged that it cannot start:\n  {logged}"
         raise StartFailedError(text)
 
 
-def advance(module: AnsibleModule, one: NodeRestart) -> dict[str, Any]:
+def advance(module: AnsibleModule, node_restart: NodeRestart) -> dict[str, Any]:
     """Go on with the restart for a slice, and return the module's result."""
     params = module.params
     previous = Path(params["previous"])
@@ -107,16 +107,16 @@ def advance(module: AnsibleModule, one: NodeRestart) -> dict[str, Any]:
     progress = Progress(params["phase"], until, had_failed_directory=failed_directory)
     result: dict[str, Any] = {"deferred": False, "start_failed": "", "restored": []}
     last = progress.phase == "gate" and params["controller_last"]
-    if last and one.must_be_last(set(params["remaining"])):
+    if last and node_restart.must_be_last(set(params["remaining"])):
         return {"changed": False, **result, "deferred": True, **progress.as_data()}
-    if progress.phase == "gate" and previous.exists() and one.serves():
-        restart.forget_superseded(previous, one.mark)
+    if progress.phase == "gate" and previous.exists() and node_restart.serves():
+        restart.forget_superseded(previous, node_restart.mark)
     try:
         if params["start_timed_out"]:
-            check_fatal(one)
-        one.advance(progress, params["until"])
+            check_fatal(node_restart)
+        node_restart.advance(progress, params["until"])
     except StartFailedError as error:
-        result.update(restore_previous(one, progress, previous, str(error)))
+        result.update(restore_previous(node_restart, progress, previous, str(error)))
     except AbandonedError:
         progress.waiting = ["Ansible is gone"]
     if progress.phase == "done":

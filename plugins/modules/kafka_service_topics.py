@@ -34,14 +34,14 @@ POLL_SECONDS = 0.5
 
 def work(module: AnsibleModule, cluster: Cluster) -> dict[str, Any]:
     """Ask the cluster until it has all topics, or the time is over."""
-    wanted, deadline = module.params["topics"], time.monotonic() + module.params["wait"]
+    topics, deadline = module.params["topics"], time.monotonic() + module.params["wait"]
     made: set[str] = set()
     while True:
         refused: list[str] = []
         is_final = False
         try:
-            there = cluster.ask(lambda admin: {*admin.list_topics()}) if wanted else set()
-            missing = {name: one for name, one in wanted.items() if name not in there}
+            existing = cluster.ask(lambda admin: {*admin.list_topics()}) if topics else set()
+            missing = {name: topic for name, topic in topics.items() if name not in existing}
             made |= missing.keys()
             if missing and not module.check_mode:
                 refused, is_final = create(cluster, missing)
@@ -59,10 +59,12 @@ def work(module: AnsibleModule, cluster: Cluster) -> dict[str, Any]:
 
 def create(cluster: Cluster, topics: Mapping[str, Any]) -> tuple[list[str], bool]:
     """Make topics; return why some are refused, and whether it is of no use to ask again."""
-    answer = cluster.ask(lambda admin: admin.create_topics(topics, raise_errors=False))
-    found = [one for one in answer["topics"] if one["error_code"] not in (0, EXISTS)]
-    refused = [f"{one['name']}: {one['error_message'] or one['error_code']}" for one in found]
-    return refused, any(one["error_code"] not in LATER for one in found)
+    response = cluster.ask(lambda admin: admin.create_topics(topics, raise_errors=False))
+    failures = [topic for topic in response["topics"] if topic["error_code"] not in (0, EXISTS)]
+    refused = [
+        f"{topic['name']}: {topic['error_message'] or topic['error_code']}" for topic in failures
+    ]
+    return refused, any(topic["error_code"] not in LATER for topic in failures)
 
 
 def main() -> None:

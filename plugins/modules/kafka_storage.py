@@ -83,8 +83,8 @@ def refuse_needed_vote(module: AnsibleModule, node: Node) -> None:
 def run(module: AnsibleModule, node: Node, log_dirs: list[str], command: list[str]) -> None:
     """Format, and check that every directory is now as it should be."""
     # The tool looks for a log4j2 configuration in its working directory and may not read root's.
-    own = as_user(module.params["user"], module.params["group"], command)
-    code, out, err = module.run_command(own, cwd="/")
+    user_command = as_user(module.params["user"], module.params["group"], command)
+    code, out, err = module.run_command(user_command, cwd="/")
     if code:
         module.fail_json(
             msg=f"formatting failed with exit code {code}: {last_output(out, err)}",
@@ -117,22 +117,22 @@ def main() -> None:
     node = Node.of(module.params)
     log_dirs = list(dict.fromkeys(module.params["log_dirs"]))
     dirs = [read(path) for path in log_dirs]
-    found = storage.problems(node, dirs, planned=module.check_mode)
+    problems = storage.problems(node, dirs, planned=module.check_mode)
     state = storage.state(dirs)
     config = Path(node.config).read_text() if Path(node.config).is_file() else ""
     if state != "formatted" and not module.check_mode:
         absent = [f"{node.config} does not exist: write the configuration first"]
-        found += storage.config_problems(node, dirs, config) if config else absent
-    if found:
+        problems += storage.config_problems(node, dirs, config) if config else absent
+    if problems:
         module.fail_json(
             msg=f"node {node.node_id}: the storage is refused, nothing was changed:\n- "
-            + "\n- ".join(found)
+            + "\n- ".join(problems)
         )
     if state == "formatted":
         observer = storage.is_observer(node, dirs, config)
         module.exit_json(changed=False, formatted=[], state=state, observer=observer)
     missing = storage.missing(dirs)
-    wanted = node
+    configured = node
     if node.controller and not module.params["may_vote"] and storage.lacks_metadata(dirs, config):
         # An empty log that votes could elect a node that lacks committed records (KIP-853).
         if storage.has_static_quorum(parse_or_empty(config)):
@@ -147,7 +147,7 @@ def main() -> None:
         changed=True,
         formatted=missing,
         state=state,
-        observer=storage.is_observer(wanted, [read(path) for path in log_dirs], config),
+        observer=storage.is_observer(configured, [read(path) for path in log_dirs], config),
         command=command,
         msg=f"{'would format' if module.check_mode else 'formatted'} {', '.join(missing)}",
     )

@@ -24,12 +24,12 @@ description:
 
 def work(module: AnsibleModule, cluster: Cluster) -> dict[str, Any]:
     """Ask the cluster, and do the module's work."""
-    wanted = module.params["topics"]
-    there = cluster.ask(lambda admin: sorted(admin.list_topics())) if wanted else []
-    missing = {topic: names for topic, names in wanted.items() if topic not in there}
+    topics = module.params["topics"]
+    existing = cluster.ask(lambda admin: sorted(admin.list_topics())) if topics else []
+    missing = {topic: names for topic, names in topics.items() if topic not in existing}
     lines = []
     for topic, names in missing.items():
-        near = nearest(topic, there)
+        near = nearest(topic, existing)
         hint = f"did you mean {near}?" if near else "create it"
         lines.append(f"{', '.join(names)} reads {topic}, which does not exist: {hint}")
     if lines:

@@ -106,7 +106,7 @@ class Users:
         self.problems: dict[str, list[str]] = {}
         self.changed = False
 
-    def plan(self, wanted: Sequence[User], *, everywhere: bool = False) -> list[Change]:
+    def plan(self, desired: Sequence[User], *, everywhere: bool = False) -> list[Change]:
         """Return a change of each user; with `everywhere` every broker has to accept passwords.
 
         Raises:
@@ -114,28 +114,28 @@ class Users:
             UnavailableError: no broker answers.
 
         """
-        names = [user.name for user in wanted]
-        principals = [user.principal for user in wanted]
+        names = [user.name for user in desired]
+        principals = [user.principal for user in desired]
         try:
             credentials = self._ask(lambda admin: adapter.read(admin, names))
-            found = self._ask(lambda admin: acls.read(admin, principals))
+            existing_acls = self._ask(lambda admin: acls.read(admin, principals))
         except RefusedError as error:
             text = (
                 f"Kafka does not show its users to this client: {error}. Whoever client_config "
                 "connects as must be a super user, or be allowed to describe and alter the cluster"
             )
             raise FailedError(text) from error
-        if found is None and (problem := users.without_authorizer(wanted)):
+        if existing_acls is None and (problem := users.without_authorizer(desired)):
             raise FailedError(problem)
         return [
             users.change(
                 user,
                 credentials[user.name],
-                found or (),
+                existing_acls or (),
                 self._scram,
                 accepted=self._accepted(user, credentials[user.name], everywhere=everywhere),
             )
-            for user in wanted
+            for user in desired
         ]
 
     def apply(self, changes: Sequence[Change]) -> None:
@@ -151,24 +151,28 @@ class Users:
 
         """
         scram = self._scram
-        self._send(acls.create, _acls(one.granted for one in changes), _name, "no grant of {}: {}")
+        self._send(
+            acls.create, _acls(change.granted for change in changes), _name, "no grant of {}: {}"
+        )
         credentials = [
-            Credential(one.user.name, scram.mechanism, scram.iterations, one.user.password or "")
-            for one in changes
-            if one.set
+            Credential(
+                change.user.name, scram.mechanism, scram.iterations, change.user.password or ""
+            )
+            for change in changes
+            if change.set
         ]
         text = f"{scram.mechanism} cannot be set: {{1}}"
         self._send(adapter.set_credentials, credentials, str, text)
-        self._wait([one for one in changes if one.set], users.unusable)
+        self._wait([change for change in changes if change.set], users.unusable)
         good = self._good(changes)
-        for mechanism in sorted({name for one in good for name in one.deleted}):
+        for mechanism in sorted({name for change in good for name in change.deleted}):
             self._send(
                 functools.partial(adapter.delete_credentials, mechanism=mechanism),
-                [one.user.name for one in good if mechanism in one.deleted],
+                [change.user.name for change in good if mechanism in change.deleted],
                 str,
                 f"{mechanism} cannot be deleted: {{1}}",
             )
-        revoked = _acls(one.revoked for one in self._good(changes))
+        revoked = _acls(change.revoked for change in self._good(changes))
         self._send(acls.delete, revoked, _name, "{} cannot be deleted: {}")
         self._wait(changes, users.missing)
 
@@ -178,34 +182,36 @@ class Users:
         """Wait until the users without problems lack nothing; what they do is a problem."""
         deadline = time.monotonic() + SHOWN_SECONDS
         # Those whose password was set are to have it.
-        wanted = [replace(one.user, may_replace=True) for one in self._good(changes)]
-        while wanted:
-            lacking: dict[str, list[str]] = {}
+        pending = [replace(change.user, may_replace=True) for change in self._good(changes)]
+        while pending:
+            reasons: dict[str, list[str]] = {}
             try:
-                for one in self.plan(wanted, everywhere=True):
-                    lacking[one.user.name] = missing(one, self._scram)
+                for change in self.plan(pending, everywhere=True):
+                    reasons[change.user.name] = missing(change, self._scram)
             except UnavailableError as error:
-                lacking = {user.name: [f"no broker answers ({error})"] for user in wanted}
-            wanted = [user for user in wanted if lacking[user.name]]
+                reasons = {user.name: [f"no broker answers ({error})"] for user in pending}
+            pending = [user for user in pending if reasons[user.name]]
             if time.monotonic() > deadline:
-                for user in wanted:
-                    for text in lacking[user.name]:
+                for user in pending:
+                    for text in reasons[user.name]:
                         self._problem(user.name, f"after {SHOWN_SECONDS} s: {text}")
                 return
-            if wanted:
+            if pending:
                 time.sleep(POLL_SECONDS)
 
     def _good(self, changes: Iterable[Change]) -> list[Change]:
-        return [one for one in changes if one.user.name not in self.problems]
+        return [change for change in changes if change.user.name not in self.problems]
 
     def _problem(self, name: str, text: str) -> None:
         self.problems.setdefault(name, []).append(text)
 
-    def _accepted(self, user: User, found: Mapping[str, int], *, everywhere: bool) -> bool:
+    def _accepted(self, user: User, credentials: Mapping[str, int], *, everywhere: bool) -> bool:
         logins, password = self._logins, user.password
         if logins is None or password is None:
             return False
-        if not any(ask(user, found, self._scram) for ask in (users.needs_login, users.is_kept)):
+        if not any(
+            ask(user, credentials, self._scram) for ask in (users.needs_login, users.is_kept)
+        ):
             return False
         return self._retry(lambda: logins.accepted(user.name, password, everywhere=everywhere))
 
@@ -235,36 +241,38 @@ class Users:
         return retried(work, UnavailableError, self._patience, POLL_SECONDS)
 
 
-def _acls(parts: Iterable[Iterable[Acl]]) -> list[Acl]:
-    return [acl for part in parts for acl in part]
+def _acls(groups: Iterable[Iterable[Acl]]) -> list[Acl]:
+    return [acl for group in groups for acl in group]
 
 
 def _name(acl: Acl) -> str:
     return acl.principal.partition(":")[2]
 
 
-def run(module: AnsibleModule, found: Users, wanted: Sequence[User]) -> dict[str, Any]:
+def run(module: AnsibleModule, cluster_users: Users, desired: Sequence[User]) -> dict[str, Any]:
     """Compare the users with the cluster, and change what differs; return the module's result."""
     scram = scram_of(module.params)
-    changes = found.plan(wanted) if wanted else []
-    result: dict[str, Any] = {"users": [users.summary(one) for one in changes]}
+    changes = cluster_users.plan(desired) if desired else []
+    result: dict[str, Any] = {"users": [users.summary(change) for change in changes]}
     if module._diff:
         result["diff"] = users.diff(changes, scram)
-    to_make = [one for one in changes if one]
+    to_make = [change for change in changes if change]
     stopped = ""
     try:
         if to_make and not module.check_mode:
-            found.apply(to_make)
+            cluster_users.apply(to_make)
     except (FailedError, UnavailableError) as error:
         stopped = str(error)
-    problems = [f"user {name}: {text}" for name, texts in found.problems.items() for text in texts]
-    result["refused"] = [one.user.name for one in changes if one.refused]
+    problems = [
+        f"user {name}: {text}" for name, texts in cluster_users.problems.items() for text in texts
+    ]
+    result["refused"] = [change.user.name for change in changes if change.refused]
     problems += [f"user {name}: {REFUSED}" for name in result["refused"]]
     if stopped or problems:
         problems += [f"not all changes are made: {stopped}"] if stopped else []
         lines = "\n- ".join(problems)
         text = f"not all users are as described; run again once the cause is fixed:\n- {lines}"
-        module.fail_json(msg=text, changed=found.changed, **result)
+        module.fail_json(msg=text, changed=cluster_users.changed, **result)
     return {"changed": bool(to_make), **result}
 
 
@@ -302,15 +310,15 @@ def work(module: AnsibleModule, cluster: Cluster) -> dict[str, Any]:
     """Check the options, and do the module's work."""
     params = module.params
     # All properties count as secrets until here, where paths and names may be shown again.
-    passwords = {one["password"] for one in params["users"]}
+    passwords = {user["password"] for user in params["users"]}
     module.no_log_values -= set(harmless(params["login_properties"])) - passwords
     problems = users.problems(params["users"], scram_of(params), params["login_bootstrap"])
     if problems:
         text = "the users cannot be as described; nothing was changed:\n- "
         raise FailedError(text + "\n- ".join(problems))
-    wanted = users.users_of(params["users"])
-    found = Users(cluster, logins_of(params), scram_of(params), params["wait"])
-    return run(module, found, wanted)
+    desired = users.users_of(params["users"])
+    cluster_users = Users(cluster, logins_of(params), scram_of(params), params["wait"])
+    return run(module, cluster_users, desired)
 
 
 def main() -> None:

@@ -80,21 +80,21 @@ class Voter:
                 raise FailedError(text)
             time.sleep(POLL_SECONDS)
 
-    def change(self, command: list[str], what: str, left: Step) -> None:
-        """Run the tool until no more than `left` is to be done."""
-        answer = ""
+    def change(self, command: list[str], outcome: str, remaining: Step) -> None:
+        """Run the tool until no more than `remaining` is to be done."""
+        output = ""
         for attempt in range(TRIES):
             # A change before it may not be committed yet: the leader then refuses the next one.
             time.sleep(2 * POLL_SECONDS * attempt)
             code, out, err = self._module.run_command(command, cwd="/")
-            answer = last_output(out, err) or f"exit code {code}"
+            output = last_output(out, err) or f"exit code {code}"
             # The state of the quorum decides: an answer may be lost and the change be made.
-            if self.step() in (left, Step()):
+            if self.step() in (remaining, Step()):
                 return
             if self._late():
                 break
         text = (
-            f"controller {self._id} could not be {what}: {answer}. A majority of the other "
+            f"controller {self._id} could not be {outcome}: {output}. A majority of the other "
             f"controllers must be running; see their journals. {AGAIN}"
         )
         raise FailedError(text)
@@ -114,22 +114,22 @@ class Voter:
 
 def described(admin: Any) -> Mapping[str, Any] | None:  # noqa: ANN401  kafka-python has no types
     """Return the quorum's metadata log, None with ZooKeeper."""
-    answer = snapshot.described_quorum(admin)
-    return None if answer is None else quorum.partition(answer)
+    response = snapshot.described_quorum(admin)
+    return None if response is None else quorum.partition(response)
 
 
 def directory_id(config: Path) -> str:
     """Return the id of the directory that holds the node's metadata log."""
     try:
         meta = Path(storage.metadata_dir(parse_properties(config.read_text())), storage.META)
-        found = parse_properties(paths.read_text(meta)).get("directory.id", "")
+        identifier = parse_properties(paths.read_text(meta)).get("directory.id", "")
     except (OSError, ValueError) as error:
         text = f"the node's directory id cannot be read: {error}. Configure and format it first"
         raise FailedError(text) from error
-    if not found:
+    if not identifier:
         text = f"{meta} has no directory.id: a Kafka before 3.7 wrote it; its service adds one"
         raise FailedError(text)
-    return found
+    return identifier
 
 
 def perform(module: AnsibleModule, member: Voter, step: Step, folder: Path) -> None:

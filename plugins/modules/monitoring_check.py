@@ -53,7 +53,9 @@ def main() -> None:
         argument_spec={"files": {"type": "dict", "required": True, "no_log": True}},
         supports_check_mode=True,
     )
-    tools = [one for one in dict.fromkeys(name for name, *_ in CHECKS) if module.get_bin_path(one)]
+    tools = [
+        tool for tool in dict.fromkeys(name for name, *_ in CHECKS) if module.get_bin_path(tool)
+    ]
     with tempfile.TemporaryDirectory(prefix="millrace-monitoring-") as name:
         directory = Path(name)
         for path, content in module.params["files"].items():
@@ -61,8 +63,8 @@ def main() -> None:
             file.parent.mkdir(parents=True, exist_ok=True)
             with paths.naming(file):
                 file.write_text(str(content), encoding="utf-8")
-        found = {tool: refused(module, directory, tool) for tool in tools}
-    wrong = [f"{tool} refuses it:\n{text}" for tool, text in found.items() if text]
+        refusals = {tool: refused(module, directory, tool) for tool in tools}
+    wrong = [f"{tool} refuses it:\n{text}" for tool, text in refusals.items() if text]
     if wrong:
         module.fail_json(
             msg="the new configuration of monitoring is not valid; the former one stays in force. "

@@ -26,20 +26,23 @@ options:
 """
 
 
-def wrong_targets(wanted: Iterable[str], found: Iterable[Mapping[str, Any]]) -> list[str]:
+def wrong_targets(expected: Iterable[str], targets: Iterable[Mapping[str, Any]]) -> list[str]:
     """Return what is wrong with exporters: those that are not asked, or do not answer.
 
-    `wanted` are `job/host`, `found` what Prometheus says of its targets.
+    `expected` are `job/host`, `targets` what Prometheus says of its targets.
     """
-    known = {f"{one['labels']['job']}/{one['labels'].get('host', '')}": one for one in found}
+    by_name = {
+        f"{target['labels']['job']}/{target['labels'].get('host', '')}": target
+        for target in targets
+    }
     wrong = []
-    for name in wanted:
+    for name in expected:
         job, _, host = name.partition("/")
-        one = known.get(name)
-        if one is None:
+        target = by_name.get(name)
+        if target is None:
             wrong.append(f"Prometheus does not ask {job} of {host}: run site.yml")
-        elif one["health"] != "up":
-            why = one.get("lastError") or "it has not been asked yet"
+        elif target["health"] != "up":
+            why = target.get("lastError") or "it has not been asked yet"
             wrong.append(f"{job} of {host} does not answer Prometheus: {why}")
     return wrong
 
@@ -65,30 +68,30 @@ def main() -> None:
             "exporters": {"type": "bool", "default": True},
         }
     )
-    given = module.params
+    params = module.params
     try:
-        servers = Servers(given)
+        servers = Servers(params)
     except OSError as error:
-        module.fail_json(msg=f"{given['authority']} cannot be used: {error}")
-    console = given["console"] if given["exporters"] else ""
+        module.fail_json(msg=f"{params['authority']} cannot be used: {error}")
+    console = params["console"] if params["exporters"] else ""
 
     def check() -> tuple[dict[str, Any], list[str]]:
-        facts: dict[str, Any] = {"targets": len(given["targets"]), "alerts": []}
+        facts: dict[str, Any] = {"targets": len(params["targets"]), "alerts": []}
         problems = servers.not_ready()
         if problems:
             return facts, problems
         try:
             alerts = servers.data("alerts")["alerts"]
             facts["alerts"] = sorted(
-                {one["labels"]["alertname"] for one in alerts if one["state"] == "firing"}
+                {alert["labels"]["alertname"] for alert in alerts if alert["state"] == "firing"}
             )
-            if given["exporters"]:
-                found = servers.data("targets?state=active")["activeTargets"]
-                problems = wrong_targets(given["targets"], found)
+            if params["exporters"]:
+                targets = servers.data("targets?state=active")["activeTargets"]
+                problems = wrong_targets(params["targets"], targets)
         except (RestError, LookupError, TypeError) as error:
             problems = [f"Prometheus does not say what it asks: {error}"]
         if console:
-            problems += wrong_console(console, given["console_authority"])
+            problems += wrong_console(console, params["console_authority"])
         return facts, problems
 
     health_check.run(module, "monitoring is not healthy", check)

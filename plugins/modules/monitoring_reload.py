@@ -53,11 +53,11 @@ def reload(module: AnsibleModule, servers: Servers, server: str, changed: float)
     if module.check_mode:
         return True
     module.run_command(["systemctl", "reload", UNITS[server]], check_rc=True)
-    asked = time.time() - 1
+    asked_at = time.time() - 1
 
     def check() -> None:
         when, done = servers.loaded(server)
-        if not done or when <= max(changed, asked):
+        if not done or when <= max(changed, asked_at):
             message = f"{server} has not loaded its files; see journalctl -u {UNITS[server]}"
             raise RestError(message)
 
@@ -75,10 +75,10 @@ def main() -> None:
         },
         supports_check_mode=True,
     )
-    given: dict[str, Any] = module.params
+    params: dict[str, Any] = module.params
     done = []
     try:
-        servers, changed = Servers(given), newest(Path(given["directory"]))
+        servers, changed = Servers(params), newest(Path(params["directory"]))
         done = [name for name in UNITS if reload(module, servers, name, changed)]
     except (OSError, RestError) as error:
         module.fail_json(msg=f"monitoring has not loaded its files: {error}")

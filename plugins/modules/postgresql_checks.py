@@ -37,14 +37,14 @@ def main() -> None:
         },
         supports_check_mode=True,
     )
-    part, psql = module.params["part"], Psql(module)
+    section, psql = module.params["part"], Psql(module)
     try:
-        asked = [psql.run(one["database"], one["query"]) for one in module.params[part]]
+        results = [psql.run(query["database"], query["query"]) for query in module.params[section]]
     except PsqlError as error:
         module.fail_json(msg=f"PostgreSQL does not answer: {error}. {HINT}.")
-    problems = [line for lines in asked for line in lines]
+    problems = [line for lines in results for line in lines]
     if problems:
-        untouched = "; no connector was changed" if part == "connectors" else ""
+        untouched = "; no connector was changed" if section == "connectors" else ""
         listed = "\n- ".join(problems)
         module.fail_json(msg=f"PostgreSQL has problems{untouched}:\n- {listed}", problems=problems)
     module.exit_json(changed=False, problems=[])

@@ -45,13 +45,13 @@ def run(psql: Psql, steps: Sequence[Mapping[str, str]], *, check_mode: bool) -> 
     done = []
     for step in steps:
         try:
-            there = psql.run(step["database"], step["check"]) == TRUE
+            applied = psql.run(step["database"], step["check"]) == TRUE
         except PsqlError:
             # In check mode what an earlier step makes is missing.
             if not check_mode:
                 raise
-            there = False
-        if not there:
+            applied = False
+        if not applied:
             done.append(step["what"])
             if not check_mode:
                 psql.run(step["database"], step["apply"])
@@ -70,7 +70,7 @@ def main() -> None:
     )
     psql, steps = Psql(module), module.params["steps"]
     # Verifiers of passwords are among the statements: no result shows them.
-    module.params["steps"] = [one["what"] for one in steps]
+    module.params["steps"] = [step["what"] for step in steps]
     try:
         if not module.check_mode:
             psql.wait(module.params["user"], module.params["wait"])

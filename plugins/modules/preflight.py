@@ -80,8 +80,8 @@ def read(path: str, largest: int = paths.LARGEST) -> str:
 
 def line_of(path: str, pattern: str) -> str:
     """Return what a pattern finds at the beginning of a line of a file, empty for nothing."""
-    found = re.search(f"^{pattern}", read(path), re.MULTILINE)
-    return found[1] if found else ""
+    match = re.search(f"^{pattern}", read(path), re.MULTILINE)
+    return match[1] if match else ""
 
 
 def elected(path: str) -> bool:
@@ -92,7 +92,7 @@ def elected(path: str) -> bool:
     ZooKeeper's currentEpoch is 0 until its first election.
     """
     metadata = Path(path, "__cluster_metadata-0")
-    if any(one.stem.strip("0-") for one in metadata.glob("*-*.checkpoint")):
+    if any(checkpoint.stem.strip("0-") for checkpoint in metadata.glob("*-*.checkpoint")):
         return True
     epochs = read(f"{metadata}/leader-epoch-checkpoint").split()
     current = read(f"{path}/version-2/currentEpoch").strip()
@@ -114,25 +114,25 @@ def quorum(path: str) -> dict[str, Any] | None:
 def inspect(path: str, mounts: list[mount_table.Mount], fstab: str) -> dict[str, object]:
     """Return how a data directory is, or the place where it would lie."""
     directory = Path(path)
-    there = directory.is_dir()
-    nearest = next(one for one in (directory, *directory.parents) if one.exists())
+    exists = directory.is_dir()
+    nearest = next(ancestor for ancestor in (directory, *directory.parents) if ancestor.exists())
     # A link to a disk is that disk's.
     real = str(nearest.resolve())
     mount = mount_table.mount_of(real, mounts)
     space = os.statvfs(real)
-    known = (directory / storage.META).is_file()
-    children = {one.name: one.is_dir() for one in os.scandir(path)} if there else {}
+    has_meta = (directory / storage.META).is_file()
+    children = {entry.name: entry.is_dir() for entry in os.scandir(path)} if exists else {}
     partitions = {
         name for name, is_dir in children.items() if is_dir and storage.is_partition(name)
     }
-    others = sorted({*children} - partitions)
+    remaining = sorted({*children} - partitions)
     return {
         "path": path,
-        "exists": there,
+        "exists": exists,
         "parent": directory.parent.is_dir(),
-        "meta": read(f"{path}/{storage.META}") if known else None,
-        "names": [name + ("/" if children[name] else "") for name in others],
-        "partitions": [] if known else sorted(partitions),
+        "meta": read(f"{path}/{storage.META}") if has_meta else None,
+        "names": [name + ("/" if children[name] else "") for name in remaining],
+        "partitions": [] if has_meta else sorted(partitions),
         "quorum": quorum(path),
         "myid": read(f"{path}/myid") or None,
         "elected": elected(path),
@@ -143,7 +143,7 @@ def inspect(path: str, mounts: list[mount_table.Mount], fstab: str) -> dict[str,
         "options": list(mount.options),
         "free": space.f_bavail * space.f_frsize,
         "size": space.f_blocks * space.f_frsize,
-        "mounts_inside": mount_table.inside(real, mounts) if there else [],
+        "mounts_inside": mount_table.inside(real, mounts) if exists else [],
         "unmounted": mount_table.unmounted(path, fstab, mounts),
     }
 
@@ -161,10 +161,10 @@ def synchronised() -> bool | None:
     """Whether the kernel's clock is synchronised (adjtimex(2)); None if that is not known."""
     words = (ctypes.c_long * 64)()
     try:
-        answer = ctypes.CDLL(None).adjtimex(words)
+        clock_state = ctypes.CDLL(None).adjtimex(words)
     except (AttributeError, OSError):
         return None
-    if answer < 0 or struct.calcsize("l") != 8:
+    if clock_state < 0 or struct.calcsize("l") != 8:
         return None
     (status,) = struct.unpack_from("i", bytes(words), STATUS_AT)
     return not status & STA_UNSYNC
@@ -177,9 +177,9 @@ def time_service(module: AnsibleModule) -> str:
     return TIME_SERVICES[active[0]] if active else ""
 
 
-def javas(given: str) -> dict[str, str]:
+def javas(configured: str) -> dict[str, str]:
     """Return home -> version of each Java that is there, read without starting it."""
-    homes = [*Path(JAVA_HOMES).glob("*"), *([Path(given)] if given else [])]
+    homes = [*Path(JAVA_HOMES).glob("*"), *([Path(configured)] if configured else [])]
     return {
         str(home): line_of(f"{home}/release", r'JAVA_VERSION="?([^"\n]+)')
         for home in homes
@@ -211,20 +211,20 @@ def listeners(ports: set[int], units: str) -> dict[int, str]:
             port = int(fields[1].rpartition(":")[2], 16)
             if fields[3] == LISTEN and port in ports and int(fields[7]) not in ours:
                 sockets[f"socket:[{fields[9]}]"] = port
-    found = dict.fromkeys(sockets.values(), "an unknown process")
+    processes = dict.fromkeys(sockets.values(), "an unknown process")
     for descriptor in Path("/proc").glob("[0-9]*/fd/*") if sockets else ():
         with contextlib.suppress(OSError):
             port = sockets.get(str(descriptor.readlink()), 0)
             process = descriptor.parts[2]
             if port:
-                found[port] = f"{read(f'/proc/{process}/comm').strip()} (process {process})"
-    return found
+                processes[port] = f"{read(f'/proc/{process}/comm').strip()} (process {process})"
+    return processes
 
 
 def nft(module: AnsibleModule) -> str | None:
     """Return the path of nftables' program, None where it is not installed."""
-    found: str | None = module.get_bin_path("nft")
-    return found
+    path: str | None = module.get_bin_path("nft")
+    return path
 
 
 def refused_rules(module: AnsibleModule) -> str:
@@ -244,24 +244,24 @@ def refused_rules(module: AnsibleModule) -> str:
     return (message.strip() or f"nft ended with {code}") if code else ""
 
 
-def store(module: AnsibleModule, wanted: dict[str, Any]) -> dict[str, object]:
+def store(module: AnsibleModule, settings: dict[str, Any]) -> dict[str, object]:
     """Read a PEM store: whether the user may, and what is wrong with its key and certificates."""
-    user, path = module.params["kafka_user"], wanted["path"]
-    found: dict[str, object] = {"path": path, "exists": Path(path).is_file()}
-    if not found["exists"]:
-        return found
+    user, path = module.params["kafka_user"], settings["path"]
+    result: dict[str, object] = {"path": path, "exists": Path(path).is_file()}
+    if not result["exists"]:
+        return result
     if is_user(user):
         readable = ["runuser", "-u", user, "--", "test", "-r", path]
-        found["readable"] = module.run_command(readable)[0] == 0
+        result["readable"] = module.run_command(readable)[0] == 0
     try:
         text = Path(path).read_text(errors="replace")
     except OSError:  # root may be nobody where the file is
-        return found
-    if not wanted["is_keystore"]:
-        return {**found, **key_stores.trust_store(text)}
-    trusted = wanted["authorities"] or read(wanted["truststore"])
-    password, mutual = wanted["password"], wanted["mutual"]
-    return {**found, **key_stores.key_store(text, password, trusted, mutual=mutual)}
+        return result
+    if not settings["is_keystore"]:
+        return {**result, **key_stores.trust_store(text)}
+    trusted = settings["authorities"] or read(settings["truststore"])
+    password, mutual = settings["password"], settings["mutual"]
+    return {**result, **key_stores.key_store(text, password, trusted, mutual=mutual)}
 
 
 def is_user(name: str) -> bool:
@@ -333,9 +333,9 @@ def ensemble_client_secured() -> bool | None:
 def parsed(path: str, largest: int = paths.LARGEST) -> dict[str, Any]:
     """Return the JSON object in a file, empty where there is none to read."""
     with contextlib.suppress(ValueError, RecursionError):
-        found = json.loads(read(path, largest))
-        if isinstance(found, dict):
-            return found
+        content = json.loads(read(path, largest))
+        if isinstance(content, dict):
+            return content
     return {}
 
 
@@ -358,13 +358,13 @@ def installed(link: str) -> str:
 def is_of_site(path: str) -> bool:
     """Return whether the site has enabled a unit or written it; Millrace masks it."""
     file = Path(path)
-    there = os.path.lexists(file) or unit.boot_link(file).is_symlink()
-    return there and not unit.is_masked(file)
+    exists = os.path.lexists(file) or unit.boot_link(file).is_symlink()
+    return exists and not unit.is_masked(file)
 
 
-def files_current(wanted: dict[str, Any]) -> bool:
+def files_current(desired: dict[str, Any]) -> bool:
     """Return whether files are as the module `service` would write them."""
-    entries = files.entries_of(wanted)
+    entries = files.entries_of(desired)
     return not files.plan(entries, files.Host(entries).read)
 
 
@@ -374,12 +374,16 @@ def inspection(module: AnsibleModule) -> dict[str, object]:
     system = dict(re.findall(r'^(\w+)="?([^"\n]*)', read("/etc/os-release"), re.MULTILINE))
     mounts = mount_table.parse_mountinfo(read("/proc/self/mountinfo"))
     fstab = read("/etc/fstab")
-    opt = next(one for one in (Path("/opt/millrace"), Path("/opt"), Path("/")) if one.exists())
+    opt = next(
+        directory
+        for directory in (Path("/opt/millrace"), Path("/opt"), Path("/"))
+        if directory.exists()
+    )
     space = os.statvfs(opt)
     memory = line_of("/proc/meminfo", r"MemTotal:\s+(\d+) kB")
     # lost+found on an empty disk does not count.
     held = {
-        path: {one.name for one in Path(path).glob("*")} - {"lost+found"}
+        path: {child.name for child in Path(path).glob("*")} - {"lost+found"}
         for path in params["mounts"]
     }
     roles, protocols = between_nodes()
@@ -414,7 +418,7 @@ def inspection(module: AnsibleModule) -> dict[str, object]:
         "directories": [inspect(path, mounts, fstab) for path in params["directories"]],
         "mount_points": [mount.path for mount in mounts],
         "absent_sources": [source for source in params["sources"] if source_absent(source)],
-        "occupied": [path for path, found in held.items() if found],
+        "occupied": [path for path, children in held.items() if children],
         "homes": {home: Path(home).is_dir() for home in params["homes"]},
         "installed": {Path(link).name: installed(link) for link in params["links"]},
         "opt_free": space.f_bavail * space.f_frsize,
@@ -431,7 +435,7 @@ def inspection(module: AnsibleModule) -> dict[str, object]:
         "ensemble_member_signed_by": identities(read(MEMBER_STORE))[1:],
         "operation": operation_file.read(Path(operation_file.PATH)),
         "secrets": parsed(secret_record.RECORD),
-        "certificates": [store(module, one) for one in params["stores"]],
+        "certificates": [store(module, settings) for settings in params["stores"]],
     }
 
 
@@ -460,12 +464,12 @@ def main() -> None:
         supports_check_mode=True,
     )
     current = files_current(module.params.pop("files"))
-    found = inspection(module)
+    inspected = inspection(module)
     former = [path for path in module.params["accounts"] if Path(path).exists()]
     # Last, so that the control node can compare it with the arrival of the answer.
     module.exit_json(
         changed=False,
-        found=found,
+        found=inspected,
         former_monitoring=former,
         files_current=current,
         time=time.time(),

@@ -61,14 +61,14 @@ def active(name: str) -> str:
 
 def disks(paths: list[str]) -> list[dict[str, Any]]:
     """Return the room of directories; one that is not there has none."""
-    found = []
+    usages = []
     for path in paths:
         try:
             room = shutil.disk_usage(path)
         except OSError:
             continue
-        found.append({"path": path, "total": room.total, "free": room.free})
-    return found
+        usages.append({"path": path, "total": room.total, "free": room.free})
+    return usages
 
 
 def main() -> None:
@@ -87,17 +87,18 @@ def main() -> None:
         },
         supports_check_mode=True,
     )
-    given = module.params
-    stores = [one for one in given["stores"] if Path(one["certificate"]).exists()]
+    params = module.params
+    stores = [entry for entry in params["stores"] if Path(entry["certificate"]).exists()]
     module.exit_json(
         changed=False,
-        units=[{"name": one, "active": active(one)} for one in given["units"]],
-        pending=sorted(unit for unit, mark in given["marks"].items() if Path(mark).exists()),
-        disks=disks(given["directories"]),
+        units=[{"name": unit, "active": active(unit)} for unit in params["units"]],
+        pending=sorted(unit for unit, mark in params["marks"].items() if Path(mark).exists()),
+        disks=disks(params["directories"]),
         certificates=[
-            vars(certificate_expiry.stored(one["certificate"], one["trusted"])) for one in stores
+            vars(certificate_expiry.stored(entry["certificate"], entry["trusted"]))
+            for entry in stores
         ],
-        operation=operation_file.read(Path(given["record"])),
+        operation=operation_file.read(Path(params["record"])),
     )
 
 

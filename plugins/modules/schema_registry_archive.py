@@ -51,7 +51,7 @@ def export(registry: Registry) -> tuple[bytes, Held]:
 
     """
     path = f"{APICURIO}/admin/export"
-    content = registry.first(lambda one: registry.ask(one, "GET", path))
+    content = registry.first(lambda instance: registry.ask(instance, "GET", path))
     try:
         return content, registry_archive.read(content)
     except ArchiveError as error:
@@ -61,23 +61,23 @@ def export(registry: Registry) -> tuple[bytes, Held]:
 
 def exported(registry: Registry, path: Path) -> dict[str, Any]:
     """Write the archive."""
-    content, found = export(registry)
+    content, held = export(registry)
     with paths.at(path) as place:
         place.write(content, 0o600)
-    return {"changed": False, **_counts(found)}
+    return {"changed": False, **_counts(held)}
 
 
 def imported(module: AnsibleModule, registry: Registry, path: Path) -> dict[str, Any]:
     """Import the archive, and compare the registry with it."""
     content = paths.read_bytes(path, Registry.largest)
-    archived, (_, found) = registry_archive.read(content), export(registry)
-    if wrong := archived.differences(found):
+    archived, (_, current) = registry_archive.read(content), export(registry)
+    if wrong := archived.differences(current):
         module.fail_json(
             msg="the registry differs from the archive, and nothing was changed. An import skips "
             "what the registry already has: restore into an empty registry.\n- "
             + registry_archive.shown(wrong)
         )
-    missing = archived.missing(found)
+    missing = archived.missing(current)
     if missing and not module.check_mode:
         instance = registry.instances[0]  # the one that has answered
         try:
@@ -90,21 +90,21 @@ def imported(module: AnsibleModule, registry: Registry, path: Path) -> dict[str,
                 "application/zip",
                 SECONDS,
             )
-            left = archived.missing(export(registry)[1])
+            remaining = archived.missing(export(registry)[1])
         except RestError as error:
-            left = [f"{instance}: {error}"]
-        if left:
+            remaining = [f"{instance}: {error}"]
+        if remaining:
             module.fail_json(
                 msg="the import is not complete: see journalctl -u schema_registry at "
                 f"{instance}, and restore into an empty registry.\n- "
-                + registry_archive.shown(left),
+                + registry_archive.shown(remaining),
                 changed=True,
             )
     return {"changed": bool(missing), **_counts(archived)}
 
 
-def _counts(found: Held) -> dict[str, Any]:
-    return {"subjects": len({name for name, _ in found.versions}), "versions": len(found.versions)}
+def _counts(held: Held) -> dict[str, Any]:
+    return {"subjects": len({name for name, _ in held.versions}), "versions": len(held.versions)}
 
 
 def main() -> None:
@@ -117,10 +117,10 @@ def main() -> None:
         },
         supports_check_mode=True,
     )
-    given, path = module.params, Path(module.params["path"])
+    params, path = module.params, Path(module.params["path"])
     try:
-        registry = Registry(given["instances"], given["authority"], given["login"])
-        if given["state"] == "exported":
+        registry = Registry(params["instances"], params["authority"], params["login"])
+        if params["state"] == "exported":
             module.exit_json(**exported(registry, path))
         module.exit_json(**imported(module, registry, path))
     except OSError as error:

@@ -39,8 +39,8 @@ def down(port: int) -> Sequence[str] | None:
     """Return the checks of this host's instance that are not up, None if it does not answer."""
     url = f"http://127.0.0.1:{port}/health/ready"
     try:
-        with rest.opener().open(url, timeout=REQUEST_SECONDS) as answer:
-            return registry_health.not_ready(json.loads(answer.read(LARGEST_CHECKS)))
+        with rest.opener().open(url, timeout=REQUEST_SECONDS) as response:
+            return registry_health.not_ready(json.loads(response.read(LARGEST_CHECKS)))
     except urllib.error.HTTPError as error:
         with error:  # it is the answer, too
             try:
@@ -62,26 +62,28 @@ def main() -> None:
             "others": {"type": "bool", "default": True},
         }
     )
-    given = module.params
-    own = given["own"]
-    asked = given["instances"] if given["others"] else [own]
+    options = module.params
+    own_instance = options["own"]
+    instances = options["instances"] if options["others"] else [own_instance]
     try:
-        registry = Registry(asked, given["authority"], given["login"])
+        registry = Registry(instances, options["authority"], options["login"])
     except OSError as error:
-        module.fail_json(msg=f"{given['authority']} cannot be used: {error}")
+        module.fail_json(msg=f"{options['authority']} cannot be used: {error}")
 
     def check() -> tuple[dict[str, Any], list[str]]:
         unanswered: dict[str, str] = {}
         subjects: dict[str, list[str]] = {}
-        for one in asked:
+        for instance in instances:
             try:
-                answer = registry.ask(one, "GET", f"{CONFLUENT}/subjects", timeout=REQUEST_SECONDS)
-                subjects[one] = [str(name) for name in json.loads(answer)]
+                response = registry.ask(
+                    instance, "GET", f"{CONFLUENT}/subjects", timeout=REQUEST_SECONDS
+                )
+                subjects[instance] = [str(name) for name in json.loads(response)]
             except (RestError, ValueError, TypeError, RecursionError) as error:
-                unanswered[one] = str(error)
-        found = down(given["management_port"])
-        facts = {"instances": sorted(subjects), "subjects": sorted(subjects.get(own, ()))}
-        return facts, registry_health.problems(own, found, unanswered, subjects)
+                unanswered[instance] = str(error)
+        failed_checks = down(options["management_port"])
+        facts = {"instances": sorted(subjects), "subjects": sorted(subjects.get(own_instance, ()))}
+        return facts, registry_health.problems(own_instance, failed_checks, unanswered, subjects)
 
     health_check.run(module, "schema registry is not healthy", check)
 

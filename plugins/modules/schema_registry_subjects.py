@@ -63,26 +63,31 @@ class Subjects:
         """Return the global level."""
         return str(self._registry.call("GET", subjects.GLOBAL_LEVEL)["compatibilityLevel"])
 
-    def found(self, one: Wanted) -> Found:
+    def found(self, subject: Wanted) -> Found:
         """Return a subject as it is."""
-        path = subjects.path_of(one.name)
+        path = subjects.path_of(subject.name)
         versions = self._if_there("GET", f"{CONFLUENT}/subjects/{path}/versions") or []
-        rule = self._if_there("GET", subjects.level_path(one.name))
+        rule = self._if_there("GET", subjects.level_path(subject.name))
         level = str((rule or {}).get("config") or "")
         if not versions:
             return Found(compatibility=level)
         latest = self._registry.call("GET", f"{CONFLUENT}/subjects/{path}/versions/latest")
-        there = None
-        if one.present and (known := self.references(one)) is not None:
-            there = self._if_there(
-                "POST", f"{CONFLUENT}/subjects/{path}", subjects.body(one, known)
+        registered = None
+        if subject.present and (references := self.references(subject)) is not None:
+            registered = self._if_there(
+                "POST", f"{CONFLUENT}/subjects/{path}", subjects.body(subject, references)
             )
-        return Found([int(x) for x in versions], level, str(latest["schema"]), there is not None)
+        return Found(
+            [int(version) for version in versions],
+            level,
+            str(latest["schema"]),
+            registered is not None,
+        )
 
-    def references(self, one: Wanted) -> list[dict[str, Any]] | None:
+    def references(self, subject: Wanted) -> list[dict[str, Any]] | None:
         """Return what a schema refers to, each with its version, None if one is not there."""
-        found = []
-        for reference in one.references:
+        references = []
+        for reference in subject.references:
             version = reference["version"]
             if version is None:
                 path = subjects.path_of(str(reference["subject"]))
@@ -90,50 +95,59 @@ class Subjects:
                 if latest is None:
                     return None
                 version = int(latest["version"])
-            found.append({**reference, "version": version})
-        return found
+            references.append({**reference, "version": version})
+        return references
 
-    def referrers(self, one: Version) -> list[Version]:
+    def referrers(self, version: Version) -> list[Version]:
         """Return the versions whose schemas refer to one."""
-        path = f"{subjects.version_path(one)}/referencedby"
+        path = f"{subjects.version_path(version)}/referencedby"
         # Among the ids are those of schemas whose versions were all removed.
-        every = [
+        responses = [
             self._if_there("GET", f"{CONFLUENT}/schemas/ids/{id_}/versions") or []
             for id_ in self._registry.call("GET", path)
         ]
-        return sorted({(str(x["subject"]), int(x["version"])) for each in every for x in each})
+        return sorted(
+            {
+                (str(referrer["subject"]), int(referrer["version"]))
+                for response in responses
+                for referrer in response
+            }
+        )
 
-    def refusal(self, one: Wanted) -> str:
+    def refusal(self, subject: Wanted) -> str:
         """Return why the registry would refuse a schema, empty if it would not."""
-        references = self.references(one)
+        references = self.references(subject)
         if references is None:
-            names = ", ".join(sorted(str(x["subject"]) for x in one.references))
-            return f"{one.name}: it refers to {names}, not all of which are in the registry"
+            names = ", ".join(sorted(str(reference["subject"]) for reference in subject.references))
+            return f"{subject.name}: it refers to {names}, not all of which are in the registry"
         # A subject that was removed still exists for Apicurio.
         exists = (
-            self._if_there("GET", f"{subjects.ARTIFACTS}/{subjects.path_of(one.name)}") is not None
+            self._if_there("GET", f"{subjects.ARTIFACTS}/{subjects.path_of(subject.name)}")
+            is not None
         )
-        path, body = subjects.trial(one, references, exists=exists)
+        path, body = subjects.trial(subject, references, exists=exists)
         try:
             self._registry.call("POST", path, body)
         except RestError as error:
             if error.status in (0, 401, 403) or error.status >= 500:
                 raise
-            return f"{one.name}: {error}"
+            return f"{subject.name}: {error}"
         return ""
 
-    def register(self, one: Wanted, *, tested: bool) -> None:
+    def register(self, subject: Wanted, *, tested: bool) -> None:
         """Register a schema; one that could not be tested before is tested first.
 
         Raises:
             RefusedError: the registry would refuse it.
 
         """
-        if not tested and (why := self.refusal(one)):
+        if not tested and (why := self.refusal(subject)):
             raise RefusedError(why)
-        path = f"{CONFLUENT}/subjects/{subjects.path_of(one.name)}/versions"
-        what = f"register {one.name}"
-        self.send(Step(what, "POST", path, subjects.body(one, self.references(one) or [])))
+        path = f"{CONFLUENT}/subjects/{subjects.path_of(subject.name)}/versions"
+        action = f"register {subject.name}"
+        self.send(
+            Step(action, "POST", path, subjects.body(subject, self.references(subject) or []))
+        )
 
     def send(self, step: Step) -> None:
         """Do a step.
@@ -176,12 +190,12 @@ def main() -> None:
         },
         supports_check_mode=True,
     )
-    given = module.params
+    params = module.params
     try:
-        registry = Registry(given["instances"], given["authority"], given["login"])
+        registry = Registry(params["instances"], params["authority"], params["login"])
         module.exit_json(**run(module, Subjects(registry)))
     except OSError as error:
-        module.fail_json(msg=f"{given['authority']} cannot be used: {error}")
+        module.fail_json(msg=f"{params['authority']} cannot be used: {error}")
     except RefusedError as error:
         module.fail_json(msg=f"nothing was changed: {error}")
     except RestError as error:
@@ -192,62 +206,70 @@ def main() -> None:
 
 def run(module: AnsibleModule, registry: Subjects) -> dict[str, Any]:
     """Test, compare and change; return the module's result."""
-    given = module.params
-    every = [
+    params = module.params
+    declared = [
         Wanted(
-            **{key: one[key] for key in ("name", "type", "schema", "compatibility")},
-            references=[{"version": None, **x} for x in one["references"]],
-            present=one["state"] == "present",
+            **{key: entry[key] for key in ("name", "type", "schema", "compatibility")},
+            references=[{"version": None, **reference} for reference in entry["references"]],
+            present=entry["state"] == "present",
         )
-        for one in given["subjects"]
+        for entry in params["subjects"]
     ]
-    wanted = [one for one in every if given["only"] in ("", one.name)]
-    if given["only"] and not wanted:
-        there = ", ".join(one.name for one in every) or "none"
-        message = f"the inventory has no subject {given['only']}; there are: {there}"
+    desired = [subject for subject in declared if params["only"] in ("", subject.name)]
+    if params["only"] and not desired:
+        listed = ", ".join(subject.name for subject in declared) or "none"
+        message = f"the inventory has no subject {params['only']}; there are: {listed}"
         raise RefusedError(message)
-    found = {one.name: registry.found(one) for one in wanted}
+    current = {subject.name: registry.found(subject) for subject in desired}
     names = registry.names()
-    rules = [] if given["only"] else subjects.global_level(given["compatibility"], registry.level())
-    rules += subjects.levels(wanted, found)
-    new = subjects.to_register(wanted, found)
-    later = [one for one in new if subjects.pending_references(one, new)]
-    at_once = [one for one in new if one not in later]
-    touched = _touched(rules, at_once, found)
-    referrers = {one: registry.referrers(one) for one in subjects.unwanted(wanted, found)}
+    rules = (
+        [] if params["only"] else subjects.global_level(params["compatibility"], registry.level())
+    )
+    rules += subjects.levels(desired, current)
+    to_register = subjects.to_register(desired, current)
+    postponed = [
+        subject for subject in to_register if subjects.pending_references(subject, to_register)
+    ]
+    at_once = [subject for subject in to_register if subject not in postponed]
+    touched = _touched(rules, at_once, current)
+    referrers = {
+        version: registry.referrers(version) for version in subjects.unwanted(desired, current)
+    }
     _refuse(
         registry,
-        [one for one in at_once if one not in touched],
-        subjects.still_needed(referrers, new),
+        [subject for subject in at_once if subject not in touched],
+        subjects.still_needed(referrers, to_register),
     )
     first = {
-        one.name: [] if now.versions else subjects.level(one, now.compatibility)
-        for one in new
-        for now in (found[one.name],)
+        subject.name: [] if now.versions else subjects.level(subject, now.compatibility)
+        for subject in to_register
+        for now in (current[subject.name],)
     }
     after = subjects.removals(referrers)
     result: dict[str, Any] = {
-        "changed": bool(rules or new or after),
+        "changed": bool(rules or to_register or after),
         "actions": [
-            *(one.what for one in rules),
-            *(f"register {one.name}" for one in new),
+            *(step.what for step in rules),
+            *(f"register {subject.name}" for subject in to_register),
             *(step.what for steps in first.values() for step in steps),
-            *(one.what for one in after),
+            *(step.what for step in after),
         ],
-        "others": sorted({*names} - {one.name for one in every}),
-        "not_tested": [one.name for one in (*touched, *later)] if module.check_mode else [],
+        "others": sorted({*names} - {subject.name for subject in declared}),
+        "not_tested": [subject.name for subject in (*touched, *postponed)]
+        if module.check_mode
+        else [],
     }
     if module._diff:
-        result["diff"] = subjects.diff(wanted, found)
+        result["diff"] = subjects.diff(desired, current)
     if module.check_mode:
         return result
     done: list[str] = []
     try:
         _set_rules(registry, rules, touched, done)
-        for one in new:
-            registry.register(one, tested=one not in later)
-            done.append(f"register {one.name}")
-            for step in first[one.name]:
+        for subject in to_register:
+            registry.register(subject, tested=subject not in postponed)
+            done.append(f"register {subject.name}")
+            for step in first[subject.name]:
                 registry.send(step)
                 done.append(step.what)
         for step in after:
@@ -264,14 +286,14 @@ def run(module: AnsibleModule, registry: Subjects) -> dict[str, Any]:
 
 
 def _touched(
-    rules: Iterable[Step], new: Sequence[Wanted], found: Mapping[str, Found]
+    rules: Iterable[Step], new: Sequence[Wanted], current: Mapping[str, Found]
 ) -> list[Wanted]:
     """Return the subjects that are to be tested with a level that is not set yet."""
-    all_change = any(one.path == subjects.GLOBAL_LEVEL for one in rules)
+    all_change = any(step.path == subjects.GLOBAL_LEVEL for step in rules)
     return [
-        one
-        for one in new
-        if subjects.levels([one], found) or (all_change and not one.compatibility)
+        subject
+        for subject in new
+        if subjects.levels([subject], current) or (all_change and not subject.compatibility)
     ]
 
 
@@ -282,13 +304,13 @@ def _refuse(registry: Subjects, new: Sequence[Wanted], needed: Sequence[str] = (
         RefusedError: the registry would refuse some.
 
     """
-    refused = [why for one in new if (why := registry.refusal(one))]
+    refused = [why for subject in new if (why := registry.refusal(subject))]
     problems = {
         "correct these schemas, or set another compatibility for their subjects": refused,
         "keep these versions, which others need, or remove what refers to them, too": needed,
     }
-    if found := ["\n- ".join([f"{fix}:", *lines]) for fix, lines in problems.items() if lines]:
-        raise RefusedError("\n".join(found))
+    if sections := ["\n- ".join([f"{fix}:", *lines]) for fix, lines in problems.items() if lines]:
+        raise RefusedError("\n".join(sections))
 
 
 def _set_rules(
@@ -305,22 +327,22 @@ def _set_rules(
     """
     steps: list[Step] = []
     try:
-        for one in rules:
-            registry.send(one)
-            steps.append(one)
+        for step in rules:
+            registry.send(step)
+            steps.append(step)
         _refuse(registry, touched)
     except (RestError, RefusedError) as error:
-        left = {
-            one.what: why
-            for one in reversed(steps)
-            if one.undo and (why := _failure(registry, one.undo))
+        failures = {
+            step.what: why
+            for step in reversed(steps)
+            if step.undo and (why := _failure(registry, step.undo))
         }
-        if not left:
+        if not failures:
             raise
-        done += left
-        message = f"{error}\nNot all levels could be set back: {'; '.join(left.values())}"
+        done += failures
+        message = f"{error}\nNot all levels could be set back: {'; '.join(failures.values())}"
         raise RefusedError(message) from error
-    done += [one.what for one in steps]
+    done += [step.what for step in steps]
 
 
 def _failure(registry: Subjects, step: Step) -> str:

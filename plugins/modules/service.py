@@ -172,11 +172,13 @@ EXAMPLES = r"""
 START_AFTER_SECONDS = 30.0
 
 
-def hide_secrets(wanted: dict[str, Any]) -> dict[str, Any]:
+def hide_secrets(entries: dict[str, Any]) -> dict[str, Any]:
     """Return the entries as they may be shown in the result's invocation."""
     return {
-        path: {**one, "content": "(secret)"} if isinstance(one, dict) and one.get("secret") else one
-        for path, one in wanted.items()
+        path: {**entry, "content": "(secret)"}
+        if isinstance(entry, dict) and entry.get("secret")
+        else entry
+        for path, entry in entries.items()
     }
 
 
@@ -186,10 +188,10 @@ class Service:
     def __init__(self, module: AnsibleModule) -> None:
         """Compare; fail with every problem."""
         self._module, self._params = module, module.params
-        wanted = self._params["files"]
-        self._params["files"] = hide_secrets(wanted)
-        self._refuse(files.written_problems(wanted))
-        self.entries = files.entries_of(wanted)
+        desired = self._params["files"]
+        self._params["files"] = hide_secrets(desired)
+        self._refuse(files.written_problems(desired))
+        self.entries = files.entries_of(desired)
         self._host = files.Host(self.entries)
         self.marks = [Path(mark) for mark in self._params["restart_marks"]]
         self.units = [Unit(name) for name in self._params["units"]]
@@ -205,56 +207,60 @@ class Service:
             self._module.fail_json(msg=text)
 
     def _distribution(self) -> tuple[Path | None, bool]:
-        wanted = self._params["distribution"]
-        if not wanted:
+        settings = self._params["distribution"]
+        if not settings:
             return None, True
-        home = Path(wanted["home"])
-        unpacked = distribution.is_unpacked(home, wanted["sha256"])
-        if not unpacked and "size" in wanted:
-            distribution.check_space(home, wanted["size"])
+        home = Path(settings["home"])
+        unpacked = distribution.is_unpacked(home, settings["sha256"])
+        if not unpacked and "size" in settings:
+            distribution.check_space(home, settings["size"])
         return home, unpacked
 
     def make(self) -> None:
         """Bring accounts, distribution and files to what is wanted."""
-        accounts = [one for one in self.changes if one.entry.path.startswith(files.SYSUSERS)]
+        accounts = [
+            change for change in self.changes if change.entry.path.startswith(files.SYSUSERS)
+        ]
         make_accounts(self._module, self.entries, accounts)
-        wanted = self._params["distribution"] or {}
+        settings = self._params["distribution"] or {}
         if self.home and not self.unpacked:
-            distribution.unpack(Path(wanted["archive"]), self.home, wanted["sha256"])
-            if "kept" in wanted:
-                distribution.remove_former(self.home, wanted["kept"])
+            distribution.unpack(Path(settings["archive"]), self.home, settings["sha256"])
+            if "kept" in settings:
+                distribution.remove_former(self.home, settings["kept"])
         former = restart.current_state(self.entries, self._host.read)
-        others = [change for change in self.changes if change not in accounts]
-        restart.make(others, self.marks, self._previous, former)
+        remaining = [change for change in self.changes if change not in accounts]
+        restart.make(remaining, self.marks, self._previous, former)
         if any(change.entry.path.startswith("/etc/systemd/") for change in self.changes):
             unit.reload()
 
     def start(self) -> list[str]:
         """Enable and start the units that are not; return the names of those."""
         changed = []
-        for one in self.units:
-            state = one.state()
+        for service_unit in self.units:
+            state = service_unit.state()
             if state.needs_reload and not self._module.check_mode:
                 unit.reload()
             if state.file_state == "enabled" and state.running:
                 continue
-            changed.append(one.name)
+            changed.append(service_unit.name)
             if not self._module.check_mode:
-                one.enable()
+                service_unit.enable()
                 if not state.running:
-                    if after := self._params["starts_after"].get(one.name):
+                    if after := self._params["starts_after"].get(service_unit.name):
                         network.wait_for_any(after, START_AFTER_SECONDS)
-                    one.start()
+                    service_unit.start()
         return changed
 
     def waiting(self) -> list[Watched]:
         """Return the units that do not work yet, or not with their current files."""
-        wanted = self._params["ready"]
+        ready = self._params["ready"]
         watched = [
             Watched(Unit(name), mark, Path(path))
-            for (name, path), mark in zip(wanted.items(), self.marks)
+            for (name, path), mark in zip(ready.items(), self.marks)
         ]
-        return [one for one in watched if self._is_marked(one.mark) or not one.ready.exists()]
+        return [
+            entry for entry in watched if self._is_marked(entry.mark) or not entry.ready.exists()
+        ]
 
     def bring_up(self) -> list[str]:
         """Restart what is marked, wait until all units work; return those that were restarted."""
@@ -281,7 +287,9 @@ class Service:
         result: dict[str, Any] = {
             "changed": bool(changes) or not self.unpacked,
             "changed_paths": [change.entry.path for change in changes],
-            "changed_keys": {one.entry.path: list(one.keys) for one in changes if one.keys},
+            "changed_keys": {
+                change.entry.path: list(change.keys) for change in changes if change.keys
+            },
             "restart_needed": any(map(self._is_marked, self.marks)),
             "marked_units": [
                 unit.name
@@ -293,7 +301,7 @@ class Service:
             unpacked = {"before": "", "after": f"unpacked {self.home}\n"}
             result["diff"] = [
                 *([] if self.unpacked else [unpacked]),
-                *(part for change in changes for part in files.diff(change)),
+                *(difference for change in changes for difference in files.diff(change)),
             ]
         return result
 
@@ -301,10 +309,10 @@ class Service:
 def make_accounts(module: AnsibleModule, entries: list[Entry], changes: Sequence[Change]) -> None:
     """Write the accounts' files, and make the accounts that are missing."""
     files.make(changes)
-    wanted = [one.path for one in entries if one.path.startswith(f"{files.SYSUSERS}/")]
-    if wanted and files.unknown_accounts(entries):
+    account_files = [entry.path for entry in entries if entry.path.startswith(f"{files.SYSUSERS}/")]
+    if account_files and files.unknown_accounts(entries):
         done = subprocess.run(  # noqa: S603 - own arguments, no shell
-            ["systemd-sysusers", *wanted],  # noqa: S607 - systemd's own place differs between systems
+            ["systemd-sysusers", *account_files],  # noqa: S607 - systemd's own place differs between systems
             check=False,
             capture_output=True,
             text=True,
@@ -334,14 +342,14 @@ def run(module: AnsibleModule) -> dict[str, Any]:
     started = service.start() if module.params["started"] else []
     waiting = service.waiting()
     restarted = service.bring_up()
-    states = [one.state() for one in service.units]
+    states = [service_unit.state() for service_unit in service.units]
     return {
         **result,
         "changed": result["changed"] or bool(started or restarted),
         "started_units": started,
-        "waiting": [one.unit.name for one in waiting],
-        "running": all(one.running for one in states),
-        "enabled": all(one.file_state == "enabled" for one in states),
+        "waiting": [watched.unit.name for watched in waiting],
+        "running": all(state.running for state in states),
+        "enabled": all(state.file_state == "enabled" for state in states),
     }
 
 
@@ -352,8 +360,8 @@ def remove(module: AnsibleModule) -> dict[str, Any]:
     paths = removal.existing([*masks, *module.params["removed"]])
     gone = [*map(str, units), *paths]
     if not module.check_mode:
-        for one in units:
-            removal.remove_unit(one)
+        for unit_file in units:
+            removal.remove_unit(unit_file)
         if units:
             unit.reload()
         gone = [*map(str, units), *filter(removal.remove, removal.existing(paths))]

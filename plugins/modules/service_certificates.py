@@ -55,8 +55,8 @@ def main() -> None:
         supports_check_mode=True,
     )
     wrong, soon = certificate_expiry.lines(
-        certificate_expiry.stored(one["certificate"], one["trusted"])
-        for one in module.params["stores"]
+        certificate_expiry.stored(entry["certificate"], entry["trusted"])
+        for entry in module.params["stores"]
     )
     result: dict[str, Any] = {"wrong": wrong, "expiring": soon}
     if wrong and module.params["fail"]:

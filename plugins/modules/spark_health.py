@@ -48,8 +48,8 @@ def ask(address: str, token: str) -> Master:
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     request = urllib.request.Request(f"http://{address}/json/", headers=headers)
     try:
-        with rest.opener().open(request, timeout=REQUEST_SECONDS) as answer:
-            return spark_health.master(address, json.load(answer))
+        with rest.opener().open(request, timeout=REQUEST_SECONDS) as response:
+            return spark_health.master(address, json.load(response))
     except (OSError, HTTPException) as error:
         if isinstance(error, HTTPError) and error.code == HTTPStatus.FORBIDDEN:
             return Master(address, reason=REFUSED)
@@ -71,10 +71,10 @@ def main() -> None:
     )
 
     def check() -> tuple[dict[str, Any], list[str]]:
-        found = [ask(address, module.params["token"]) for address in module.params["masters"]]
+        masters = [ask(address, module.params["token"]) for address in module.params["masters"]]
         silent = [address for address in module.params["metastores"] if not listens(address)]
-        problems = spark_health.problems(found, module.params["workers"])
-        return spark_health.facts(found), problems + spark_health.silent(silent)
+        problems = spark_health.problems(masters, module.params["workers"])
+        return spark_health.facts(masters), problems + spark_health.silent(silent)
 
     health_check.run(module, "cluster is not healthy", check)
 

@@ -69,7 +69,7 @@ def main() -> None:
         supports_check_mode=True,
     )
     try:
-        checkpoints = [one for job in module.params["jobs"] for one in found(job)]
+        checkpoints = [checkpoint for job in module.params["jobs"] for checkpoint in found(job)]
     except (OSError, UnicodeDecodeError) as error:
         module.fail_json(msg=f"a checkpoint cannot be read: {error}")
     wrong = job_checkpoints.problems(checkpoints)

@@ -82,7 +82,7 @@ def main() -> None:
     )
 
     def check() -> tuple[dict[str, Any], list[str]]:
-        jobs = [found(one) for one in module.params["jobs"]]
+        jobs = [found(job) for job in module.params["jobs"]]
         return job_health.facts(jobs), job_health.problems(jobs)
 
     try:

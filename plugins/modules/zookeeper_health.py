@@ -27,8 +27,8 @@ def ask(address: str, tls: ssl.SSLContext | None = None) -> zookeeper_health.Mem
         with socket.create_connection((name, int(port)), ANSWER_SECONDS) as plain:
             link = tls.wrap_socket(plain, server_hostname=name) if tls else plain
             link.sendall(b"srvr")
-            with link.makefile(errors="replace") as answer:
-                return zookeeper_health.parse(answer.read())
+            with link.makefile(errors="replace") as response:
+                return zookeeper_health.parse(response.read())
     except OSError as error:
         return zookeeper_health.Member(reason=error.strerror or str(error))
 
@@ -42,9 +42,9 @@ def context(certificate: str, authority: str) -> ssl.SSLContext | None:
     """
     if not certificate:
         return None
-    found = ssl.create_default_context(cafile=authority)
-    found.load_cert_chain(certificate)
-    return found
+    tls = ssl.create_default_context(cafile=authority)
+    tls.load_cert_chain(certificate)
+    return tls
 
 
 def main() -> None:
@@ -67,7 +67,7 @@ def main() -> None:
 
     def check() -> tuple[dict[str, Any], list[str]]:
         members = {address: ask(address, tls) for address in module.params["members"]}
-        modes = {name: one.mode for name, one in members.items() if one.mode}
+        modes = {name: member.mode for name, member in members.items() if member.mode}
         leader = next((name for name, mode in modes.items() if mode == "leader"), "")
         return {"leader": leader, "modes": modes}, zookeeper_health.problems(members)
 

@@ -24,14 +24,20 @@ PLUGINS = Path(__file__).resolve().parents[1]
 def options(module: str) -> Mapping[str, Mapping[str, Any]]:
     """Return the options that a task with a module may have: those that its page documents."""
     page = _documentation(f"modules/{module}.py")
-    names = [one.rpartition(".")[2] for one in page.get("extends_documentation_fragment", ())]
+    names = [
+        fragment.rpartition(".")[2] for fragment in page.get("extends_documentation_fragment", ())
+    ]
     fragments = [_documentation(f"doc_fragments/{name}.py") for name in names]
-    return {key: one for part in (*fragments, page) for key, one in part.get("options", {}).items()}
+    return {
+        key: option
+        for document in (*fragments, page)
+        for key, option in document.get("options", {}).items()
+    }
 
 
 def _documentation(path: str) -> Mapping[str, Any]:
-    found = re.search(r'DOCUMENTATION = r"""(.+?)"""', (PLUGINS / path).read_text(), re.S)
-    return dict(parse_yaml(found[1])) if found else {}
+    match = re.search(r'DOCUMENTATION = r"""(.+?)"""', (PLUGINS / path).read_text(), re.S)
+    return dict(parse_yaml(match[1])) if match else {}
 
 
 class Action(ActionBase):
@@ -55,8 +61,8 @@ class Action(ActionBase):
         self.name = str(self._task.action).rpartition(".")[2]
         checked = ArgumentSpecValidator(options(self.name)).validate(self._task.args)
         if checked.error_messages:
-            what = "unsupported options: " if checked.unsupported_parameters else ""
-            message = f"{self.name}: {what}{'; '.join(checked.error_messages)}"
+            prefix = "unsupported options: " if checked.unsupported_parameters else ""
+            message = f"{self.name}: {prefix}{'; '.join(checked.error_messages)}"
             raise AnsibleActionFail(message)
         try:
             return self.act(checked.validated_parameters)
@@ -80,7 +86,7 @@ class Action(ActionBase):
         """
         cluster = run.current(self.variables)
         if self.needs_all_sources and (misread := cluster.inventory.misread):
-            reasons = "; ".join(f"{one.where}: {one.text}" for one in misread)
+            reasons = "; ".join(f"{source.where}: {source.text}" for source in misread)
             message = f"the inventory was read in part only ({reasons}): run validate.yml"
             raise AnsibleActionFail(message)
         return cluster
@@ -97,10 +103,10 @@ class Action(ActionBase):
         left_out = [name for name in names if name not in self.hosts(hosts)]
         tags = list(self.variables.get("ansible_skip_tags") or ())
         if left_out or tags:
-            what = f"hosts {listing(left_out)}" if left_out else f"tags {listing(tags)}"
+            omitted = f"hosts {listing(left_out)}" if left_out else f"tags {listing(tags)}"
             message = (
-                f"the run leaves out the {what}, and every host must have a phase before the next "
-                "one: run it without --limit and --skip-tags"
+                f"the run leaves out the {omitted}, and every host must have a phase before the "
+                "next one: run it without --limit and --skip-tags"
             )
             raise AnsibleActionFail(message)
 
@@ -113,8 +119,8 @@ class Action(ActionBase):
         inspected = inventory.plain(self.variables.get(run.INSPECTION) or {}).get("found") or {}
         if "operation" not in inspected:
             return {}
-        own = operation.current("")["id"] if operation.has_begun() else ""
-        names = (str(own), str(inspected["operation"].get("id", "")))
+        operation_id = operation.current("")["id"] if operation.has_begun() else ""
+        names = (str(operation_id), str(inspected["operation"].get("id", "")))
         return {"judged_operations": [name for name in names if name]}
 
     def hosts(self, variable: str) -> list[str]:
@@ -127,12 +133,12 @@ class Action(ActionBase):
         Its options hold the content of files, among them keys and passwords: the host's journal
         does not get them.
         """
-        answer: dict[str, Any] = self._execute_module(
+        result: dict[str, Any] = self._execute_module(
             module_name=f"millrace.streaming.{module or self.name}",
             module_args=dict(args),
             task_vars={**self.variables, "ansible_no_target_syslog": True},
         )
-        return answer
+        return result
 
 
 class LocalAction(Action):

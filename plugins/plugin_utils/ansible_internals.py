@@ -34,10 +34,11 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Position:
-    """Where something is written: a file, and a line of it, 0 where that is not known."""
+    """Where something is written: a file, and a line of it."""
 
     path: str
     line: int = 0
+    """0 where that is not known."""
 
     def __str__(self) -> str:
         """Return it as `file:line`."""
@@ -305,7 +306,7 @@ def run_action(
     """Let another action do its work on the host of an action, and return its answer."""
     task = action._task.copy()
     task.args = arguments
-    other = action._shared_loader_obj.action_loader.get(
+    delegate = action._shared_loader_obj.action_loader.get(
         name,
         task=task,
         connection=action._connection,
@@ -314,5 +315,5 @@ def run_action(
         templar=action._templar,
         shared_loader_obj=action._shared_loader_obj,
     )
-    answer: dict[str, Any] = other.run(task_vars=variables)
-    return answer
+    result: dict[str, Any] = delegate.run(task_vars=variables)
+    return result

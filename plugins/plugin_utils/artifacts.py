@@ -17,8 +17,12 @@ from .cluster.cluster import Cluster
 
 def wanted(cluster: Cluster) -> list[Distribution]:
     """Return every distribution that a host of the cluster gets, each once."""
-    found = {one.home: one for host in cluster.hosts for one in cluster.distributions(host)}
-    return list(found.values())
+    distributions = {
+        distribution.home: distribution
+        for host in cluster.hosts
+        for distribution in cluster.distributions(host)
+    }
+    return list(distributions.values())
 
 
 def wanted_by_jobs(cluster: Cluster) -> list[Distribution]:
@@ -32,8 +36,8 @@ def wanted_by_jobs(cluster: Cluster) -> list[Distribution]:
     if spark is None:
         return []
     drivers = spark.drivers
-    every = [drivers.packages(job) for job in drivers.jobs if job.present]
-    return list({packages.home: packages for packages in every if packages}.values())
+    distributions = [drivers.packages(job) for job in drivers.jobs if job.present]
+    return list({packages.home: packages for packages in distributions if packages}.values())
 
 
 def have(distributions: Iterable[Distribution], display: Callable[[str], None]) -> list[str]:
@@ -44,13 +48,13 @@ def have(distributions: Iterable[Distribution], display: Callable[[str], None]) 
 
     """
     packed = []
-    for one in distributions:
-        _refuse_others(one.tarball, one.checksum_file)
-        if not one.tarball.is_file():
-            display(f"  packing {one.product} {one.version}, once")
-            _pack(one)
-            packed.append(str(one.tarball))
-        verify(one.tarball, one.sha256, one.checksum_file)
+    for distribution in distributions:
+        _refuse_others(distribution.tarball, distribution.checksum_file)
+        if not distribution.tarball.is_file():
+            display(f"  packing {distribution.product} {distribution.version}, once")
+            _pack(distribution)
+            packed.append(str(distribution.tarball))
+        verify(distribution.tarball, distribution.sha256, distribution.checksum_file)
     return packed
 
 
@@ -70,10 +74,10 @@ def verify(tarball: Path, sha256: str, recorded: Path | None = None) -> None:
     checked = tarball.with_suffix(".tar.checked")
     if checked.is_file() and not _others_write(checked) and checked.read_text() == stamp:
         return
-    found = sha256_of(tarball)
-    if found != sha256:
+    actual = sha256_of(tarball)
+    if actual != sha256:
         message = (
-            f"{tarball} has the sha256 {found}, but {recorded or 'its record'} records {sha256}. "
+            f"{tarball} has the sha256 {actual}, but {recorded or 'its record'} records {sha256}. "
             "What is packed is not what was reviewed, so no host is touched. Remove the file to "
             "have it packed again; if its contents were changed on purpose, record the new sum."
         )
@@ -85,9 +89,9 @@ def verify(tarball: Path, sha256: str, recorded: Path | None = None) -> None:
 
 def _others_write(path: Path) -> bool:
     """Return whether another account than this one and root may change a file or directory."""
-    found = path.stat()
-    own = {0, os.geteuid(), int(os.environ.get("SUDO_UID") or 0)}
-    return bool(found.st_mode & 0o022) or found.st_uid not in own
+    status = path.stat()
+    trusted = {0, os.geteuid(), int(os.environ.get("SUDO_UID") or 0)}
+    return bool(status.st_mode & 0o022) or status.st_uid not in trusted
 
 
 def _refuse_others(tarball: Path, recorded: Path | None) -> None:
@@ -99,7 +103,9 @@ def _refuse_others(tarball: Path, recorded: Path | None) -> None:
     """
     cache = tarball.parent
     files = [tarball, *([recorded] if recorded and recorded.parent == cache else [])]
-    shared = [x for x in (cache.parent, cache, *files) if x.exists() and _others_write(x)]
+    shared = [
+        path for path in (cache.parent, cache, *files) if path.exists() and _others_write(path)
+    ]
     if shared:
         paths = listing(map(str, shared))
         message = (

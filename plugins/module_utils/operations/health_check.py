@@ -21,7 +21,7 @@ def module(argument_spec: Mapping[str, Any]) -> AnsibleModule:
 
 
 def run(
-    module: AnsibleModule, what: str, check: Callable[[], tuple[Mapping[str, Any], list[str]]]
+    module: AnsibleModule, failure: str, check: Callable[[], tuple[Mapping[str, Any], list[str]]]
 ) -> None:
     """Exit the module with the last result; `check` returns the current facts and problems."""
     start = time.monotonic()
@@ -34,5 +34,5 @@ def run(
     result = {**facts, "healthy": not problems, "problems": problems, "seconds": seconds}
     if problems and module.params["fail"]:
         wrong = "\n- ".join(problems)
-        module.fail_json(msg=f"the {what} after {seconds} s:\n- {wrong}", **result)
+        module.fail_json(msg=f"the {failure} after {seconds} s:\n- {wrong}", **result)
     module.exit_json(changed=False, **result)

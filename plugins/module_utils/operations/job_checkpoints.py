@@ -12,12 +12,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class FoundCheckpoint:
-    """A query's checkpoint at `path`: the topics of `job`, and those that the query has read."""
+    """A query's checkpoint."""
 
     job: str
     path: str
     topics: Collection[str]
+    """The topics of `job`."""
     read: Collection[str]
+    """Those that the query has read."""
 
 
 def topics_read(text: str) -> set[str]:
@@ -26,7 +28,7 @@ def topics_read(text: str) -> set[str]:
     It has a version, the micro-batch, and a line of each source; Kafka's is JSON with each topic
     and the offsets of its partitions. What is cut off is left to Spark, which refuses it.
     """
-    found = set()
+    topics = set()
     for line in text.splitlines()[2:]:
         try:
             source = json.loads(line)
@@ -34,15 +36,16 @@ def topics_read(text: str) -> set[str]:
             continue
         for topic, offsets in source.items() if isinstance(source, dict) else ():
             if isinstance(offsets, dict) and all(partition.isdigit() for partition in offsets):
-                found.add(topic)
-    return found
+                topics.add(topic)
+    return topics
 
 
 def problems(checkpoints: Iterable[FoundCheckpoint]) -> list[str]:
     """Return which checkpoints have read what their job does not name; one without topics may."""
     return [
-        f"the checkpoint {one.path} of the job {one.job} has read {', '.join(others)}, which is not"
-        f" among its topics: set another checkpoint, give the job another name, or add it to topics"
-        for one in checkpoints
-        if one.topics and (others := sorted({*one.read} - {*one.topics}))
+        f"the checkpoint {checkpoint.path} of the job {checkpoint.job} has read"
+        f" {', '.join(undeclared)}, which is not among its topics: set another checkpoint, give the"
+        f" job another name, or add it to topics"
+        for checkpoint in checkpoints
+        if checkpoint.topics and (undeclared := sorted({*checkpoint.read} - {*checkpoint.topics}))
     ]

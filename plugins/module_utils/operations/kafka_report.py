@@ -23,41 +23,43 @@ def read(
 
     """
     expected = Expected(frozenset(brokers), frozenset(voters), cluster_id or None)
-    found, more = cluster.ask(contents.read)
-    problems = health.problems(found, expected)
-    if more["quorum_error"]:  # without its answer, what is known of it is wrong
-        problems = [f"the quorum does not answer: {more['quorum_error']}"]
+    snapshot, details = cluster.ask(contents.read)
+    problems = health.problems(snapshot, expected)
+    if details["quorum_error"]:  # without its answer, what is known of it is wrong
+        problems = [f"the quorum does not answer: {details['quorum_error']}"]
     return {
         "error": "",
-        "cluster_id": found.cluster_id,
-        "controller": found.controller_id,
-        "brokers": [vars(broker) for broker in found.brokers],
+        "cluster_id": snapshot.cluster_id,
+        "controller": snapshot.controller_id,
+        "brokers": [vars(broker) for broker in snapshot.brokers],
         "expected": sorted(expected.brokers),
-        "topics": topics_of(found),
-        "quorum": quorum_of(found),
+        "topics": topics_of(snapshot),
+        "quorum": quorum_of(snapshot),
         "problems": problems,
-        **more,
+        **details,
     }
 
 
-def topics_of(found: Snapshot) -> list[list[Any]]:
+def topics_of(snapshot: Snapshot) -> list[list[Any]]:
     """Return the topics of a snapshot, short: there may be tens of thousands of partitions."""
     partitions: dict[str, list[list[Any]]] = defaultdict(list)
     min_isr: dict[str, int] = {}
-    for one in found.partitions:
-        partitions[one.topic].append([one.leader, list(one.replicas), list(one.isr)])
-        min_isr[one.topic] = one.min_isr
-    return [[name, every, min_isr[name]] for name, every in partitions.items()]
+    for partition in snapshot.partitions:
+        partitions[partition.topic].append(
+            [partition.leader, list(partition.replicas), list(partition.isr)]
+        )
+        min_isr[partition.topic] = partition.min_isr
+    return [[name, rows, min_isr[name]] for name, rows in partitions.items()]
 
 
-def quorum_of(found: Snapshot) -> dict[str, Any] | None:
+def quorum_of(snapshot: Snapshot) -> dict[str, Any] | None:
     """Return the quorum of a snapshot, None where there is none."""
-    quorum = found.quorum
+    quorum = snapshot.quorum
     if quorum is None:
         return None
     return {
         "leader": quorum.leader_id,
         "epoch": quorum.leader_epoch,
-        "voters": [vars(one) for one in quorum.voters],
-        "observers": [vars(one) for one in quorum.observers],
+        "voters": [vars(voter) for voter in quorum.voters],
+        "observers": [vars(observer) for observer in quorum.observers],
     }

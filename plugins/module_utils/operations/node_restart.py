@@ -46,39 +46,40 @@ class StartFailedError(Exception):
 
 @dataclass(frozen=True)
 class Node:
-    """The node that is restarted. `address` is its first listener, `ports` all that it opens.
-
-    `peers` are the addresses of all other nodes.
-    """
+    """The node that is restarted."""
 
     id: int
     broker: bool
     controller: bool
     address: str
+    """Its first listener."""
     ports: Sequence[int]
+    """All that it opens."""
     data_dirs: Sequence[str] = ()
     replication: int = 3
     peers: Sequence[str] = ()
+    """The addresses of all other nodes."""
 
 
 @dataclass
 class Progress:
-    """How far a restart is; `seconds` by phase, `waiting` says why the phase is not over.
-
-    `entered` is the phase in which this slice begins; an earlier one may have begun it already.
-    `non_retriable` says that waiting does not change what is waited for, `signs` how far a process
-    is that still starts. `had_failed_directory` is as the gate saw it, before the stop.
-    """
+    """How far a restart is."""
 
     phase: str
     deadline: float
     entered: str = field(init=False)
+    """The phase in which this slice begins; an earlier one may have begun it already."""
     waiting: list[str] = field(default_factory=list)
+    """Why the phase is not over."""
     non_retriable: bool = False
+    """Whether waiting does not change what is waited for."""
     seconds: dict[str, float] = field(default_factory=dict)
+    """By phase."""
     degraded: list[str] = field(default_factory=list)
     signs: Mapping[str, Any] = field(default_factory=dict)
+    """How far a process is that still starts."""
     had_failed_directory: bool = False
+    """As the gate saw it, before the stop."""
 
     def __post_init__(self) -> None:
         """Keep the phase in which the slice begins."""
@@ -99,10 +100,7 @@ class Progress:
 
 @dataclass
 class NodeRestart:
-    """Takes one node through its restart, as far as a slice of time allows.
-
-    With `forced` it is restarted even without a mark.
-    """
+    """Takes one node through its restart, as far as a slice of time allows."""
 
     node: Node
     unit: Unit
@@ -112,6 +110,7 @@ class NodeRestart:
     expected: Expected
     policy: Policy
     forced: bool = False
+    """Whether it is restarted even without a mark."""
     clock: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
 
@@ -144,15 +143,15 @@ class NodeRestart:
 
         One that is down, or does not serve, is repaired first: it waits for no other.
         """
-        others = remaining - {self.node.id}
-        if not others or not self._wanted():
+        controllers = remaining - {self.node.id}
+        if not controllers or not self._wanted():
             return False
         try:
             snapshot = self.cluster.read()
         except UnavailableError:
             return False
         ready = self.unit.state().running and self._serves(snapshot)
-        return ready and gate.must_wait_for_others(self.node.id, others, snapshot)
+        return ready and gate.must_wait_for_others(self.node.id, controllers, snapshot)
 
     def serves(self) -> bool:
         """Return whether its process has started well, and serves."""
@@ -185,13 +184,17 @@ class NodeRestart:
             if not self.unit.state().running or not self._wanted():
                 return []
             # The cluster lists a node that has just died until its session ends.
-            dead = [f"{one} accepts no connection" for one in self.node.peers if not listens(one)]
+            dead = [
+                f"{peer} accepts no connection" for peer in self.node.peers if not listens(peer)
+            ]
             snapshot = self.cluster.read(gate=True)
-            found = self.blockers(snapshot)
+            blockers = self.blockers(snapshot)
             progress.had_failed_directory = self.node.id in snapshot.with_failed_directory
             dead += self._unusable_directories() if progress.had_failed_directory else []
-            progress.non_retriable = any(one.predicate in gate.NON_RETRIABLE for one in found)
-            return dead + list(map(str, found))
+            progress.non_retriable = any(
+                blocker.predicate in gate.NON_RETRIABLE for blocker in blockers
+            )
+            return dead + list(map(str, blockers))
 
         if not self._wait(progress, reasons):
             return "gate"
@@ -199,15 +202,15 @@ class NodeRestart:
 
     def _unusable_directories(self) -> list[str]:
         """Return which directories would fail again at the start, as far as that can be seen."""
-        found = []
+        problems = []
         for path in self.node.data_dirs:
             try:
                 usable = os.access(path, os.W_OK) and Path(path).stat().st_mode & stat.S_IWUSR
             except OSError:
                 usable = False
             if not usable:
-                found.append(f"{path} cannot be written: repair it before the node is restarted")
-        return found
+                problems.append(f"{path} cannot be written: repair it before the node is restarted")
+        return problems
 
     def _wanted(self) -> bool:
         return self.forced or self.mark.exists()
@@ -235,7 +238,7 @@ class NodeRestart:
                 "it did not stop in time and was killed: its logs are being recovered; see why "
                 "before the next node (kafka_stop_timeout, the node's journal)"
             ]
-        missing = [one for one in self.node.data_dirs if not Path(one, CLEAN_SHUTDOWN).exists()]
+        missing = [path for path in self.node.data_dirs if not Path(path, CLEAN_SHUTDOWN).exists()]
         # Kafka writes nothing into a directory that it has taken out of use. Marks in the others
         # alone prove nothing: each gets its own when its logs are closed (LogManager.shutdown).
         if progress.had_failed_directory and len(missing) < len(self.node.data_dirs):
@@ -245,16 +248,16 @@ class NodeRestart:
         return []
 
     def _start(self, progress: Progress) -> str:
-        up, asked = progress.entered == "start", -UNIT_SECONDS
+        up, checked_at = progress.entered == "start", -UNIT_SECONDS
         if not up:
             self.start()
         host = self.node.address.rpartition(":")[0]
 
         def reasons() -> list[str]:
-            nonlocal up, asked
+            nonlocal up, checked_at
             closed = [port for port in self.node.ports if not listens(f"{host}:{port}")]
-            if not (closed and up) or self.clock() - asked >= UNIT_SECONDS:
-                state, asked = self.unit.state(), self.clock()
+            if not (closed and up) or self.clock() - checked_at >= UNIT_SECONDS:
+                state, checked_at = self.unit.state(), self.clock()
                 self._check_running(state, was_up=up)
                 up = up or state.running
             return [f"it does not listen on port {port} yet" for port in closed]
@@ -284,21 +287,21 @@ class NodeRestart:
 
         def reasons() -> list[str]:
             self._check_running(self.unit.state(), was_up=True)
-            found = not_ready_reasons(self.cluster.read(), self.node)
-            if not found:
+            problems = not_ready_reasons(self.cluster.read(), self.node)
+            if not problems:
                 self.sleep(POLL_SECONDS)
-                found = not_ready_reasons(self.cluster.read(), self.node)
-            return found
+                problems = not_ready_reasons(self.cluster.read(), self.node)
+            return problems
 
         return "canary" if self._wait(progress, reasons) else "ready"
 
     def _canary(self, progress: Progress) -> str:
         if not self.node.broker:
             return "done"
-        own, brokers = self.node.id, sorted(self.expected.brokers | {self.node.id})
+        node_id, brokers = self.node.id, sorted(self.expected.brokers | {self.node.id})
 
         def partition(admin: Any) -> int | None:  # noqa: ANN401  kafka-python has no types
-            return canary.led_partition(admin, own, brokers, self.node.replication)
+            return canary.led_partition(admin, node_id, brokers, self.node.replication)
 
         def reasons() -> list[str]:
             led = self.cluster.ask(partition)
@@ -338,23 +341,25 @@ def abandoned() -> bool:
 
 def not_ready_reasons(snapshot: Snapshot, node: Node) -> list[str]:
     """Return why a restarted node is not ready: registration, metadata, replicas in sync."""
-    found: list[str] = []
+    reasons: list[str] = []
     if node.broker:
-        own = next((broker for broker in snapshot.brokers if broker.id == node.id), None)
+        broker = next((broker for broker in snapshot.brokers if broker.id == node.id), None)
         out = [
             partition.name
             for partition in snapshot.partitions
             if node.id in partition.replicas and node.id not in partition.isr
         ]
         if out:
-            found.append(f"{len(out)} partitions do not have it in sync yet: {', '.join(out[:5])}")
-        if own is None or own.fenced:
-            found.append("it is not registered" if own is None else "it is still fenced")
+            reasons.append(
+                f"{len(out)} partitions do not have it in sync yet: {', '.join(out[:5])}"
+            )
+        if broker is None or broker.fenced:
+            reasons.append("it is not registered" if broker is None else "it is still fenced")
     if node.controller and snapshot.quorum:
         voters = {voter.id: voter for voter in snapshot.quorum.voters}
         voter = voters.get(node.id)
         if voter is None or snapshot.quorum.leader_id < 0:
-            found.append("it is not a voter" if voter is None else "the quorum has no leader")
+            reasons.append("it is not a voter" if voter is None else "the quorum has no leader")
         elif node.id not in gate.caught_up(snapshot.quorum):
-            found.append(f"it is {voter.lag} records of metadata behind")
-    return found
+            reasons.append(f"it is {voter.lag} records of metadata behind")
+    return reasons

@@ -35,27 +35,28 @@ class ArchiveError(Exception):
 
 @dataclass(frozen=True)
 class Held:
-    """What a registry or an archive has.
-
-    `versions` is subject and version -> the id of the schema, by which records name it, without
-    those that were removed; `levels` is subject -> its level of compatibility, an empty name for
-    the global one; `contents` are the ids of all schemas, those of removed versions among them.
-    """
+    """What a registry or an archive has."""
 
     versions: Mapping[tuple[str, str], int] = field(default_factory=dict)
-    levels: Mapping[str, str] = field(default_factory=dict)
-    contents: frozenset[int] = frozenset()
+    """Subject and version -> the id of the schema, by which records name it.
 
-    def missing(self, found: Held) -> list[str]:
+    It is without those that were removed.
+    """
+    levels: Mapping[str, str] = field(default_factory=dict)
+    """Subject -> its level of compatibility, an empty name for the global one."""
+    contents: frozenset[int] = frozenset()
+    """The ids of all schemas, those of removed versions among them."""
+
+    def missing(self, current: Held) -> list[str]:
         """Return what of an archive a registry does not have."""
-        versions = [key for key in sorted(self.versions) if key not in found.versions]
-        levels = [key for key in sorted(self.levels) if key not in found.levels]
+        versions = [key for key in sorted(self.versions) if key not in current.versions]
+        levels = [key for key in sorted(self.levels) if key not in current.levels]
         return [
             *(f"{subject} version {version}" for subject, version in versions),
             *(f"the level of {_named(subject)}" for subject in levels),
         ]
 
-    def differences(self, found: Held) -> list[str]:
+    def differences(self, current: Held) -> list[str]:
         """Return why an archive cannot be imported into a registry.
 
         An import skips what is there by its id or its name, and each version whose schema it has
@@ -65,19 +66,19 @@ class Held:
             *(
                 f"{subject} version {version} has the id {id_} and "
                 f"{self.versions.get((subject, version), 'none')} in the archive"
-                for (subject, version), id_ in sorted(found.versions.items())
+                for (subject, version), id_ in sorted(current.versions.items())
                 if self.versions.get((subject, version)) != id_
             ),
             *(
                 f"the level of {_named(subject)} is {level} and "
                 f"{self.levels.get(subject, 'not set')} in the archive"
-                for subject, level in sorted(found.levels.items())
+                for subject, level in sorted(current.levels.items())
                 if self.levels.get(subject) != level
             ),
             *(
                 f"{subject} version {version} is not there, but a schema with its id {id_} is"
                 for (subject, version), id_ in sorted(self.versions.items())
-                if (subject, version) not in found.versions and id_ in found.contents
+                if (subject, version) not in current.versions and id_ in current.contents
             ),
         ]
 
@@ -108,21 +109,21 @@ def read(content: bytes) -> Held:
                 raise ArchiveError(message)
 
             def every(kind: str) -> list[dict[str, Any]]:
-                own = [name for name in names if name.endswith(f".{kind}.json")]
-                return [json.loads(archive.read(name)) for name in own]
+                files = [name for name in names if name.endswith(f".{kind}.json")]
+                return [json.loads(archive.read(name)) for name in files]
 
             versions = {
-                (str(one["artifactId"]), str(one["version"])): int(one["contentId"])
-                for one in every("ArtifactVersion")
-                if one.get("state") != "DISABLED"
+                (str(version["artifactId"]), str(version["version"])): int(version["contentId"])
+                for version in every("ArtifactVersion")
+                if version.get("state") != "DISABLED"
             }
             rules = [*every("ArtifactRule"), *every("GlobalRule")]
             levels = {
-                str(one.get("artifactId") or ""): str(one["configuration"])
-                for one in rules
-                if _RULE in (one.get("type"), one.get("ruleType"))
+                str(rule.get("artifactId") or ""): str(rule["configuration"])
+                for rule in rules
+                if _RULE in (rule.get("type"), rule.get("ruleType"))
             }
-            contents = frozenset(int(one["contentId"]) for one in every("Content"))
+            contents = frozenset(int(schema["contentId"]) for schema in every("Content"))
     except _ERRORS as error:
         message = f"it is no archive of a schema registry ({error})"
         raise ArchiveError(message) from error
@@ -131,8 +132,8 @@ def read(content: bytes) -> Held:
 
 def shown(lines: list[str]) -> str:
     """Return the first of some lines, and how many there are besides."""
-    more = [f"and {len(lines) - _SHOWN} more"] if len(lines) > _SHOWN else []
-    return "\n- ".join([*lines[:_SHOWN], *more])
+    remainder = [f"and {len(lines) - _SHOWN} more"] if len(lines) > _SHOWN else []
+    return "\n- ".join([*lines[:_SHOWN], *remainder])
 
 
 def _named(subject: str) -> str:

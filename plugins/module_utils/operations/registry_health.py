@@ -12,35 +12,35 @@ from typing import Any
 _SHOWN = 5
 
 
-def not_ready(answer: Mapping[str, Any]) -> list[str]:
+def not_ready(response: Mapping[str, Any]) -> list[str]:
     """Return the checks of an instance that are not up."""
-    checks = answer.get("checks") or ()
-    return [str(one.get("name")) for one in checks if one.get("status") != "UP"]
+    checks = response.get("checks") or ()
+    return [str(check.get("name")) for check in checks if check.get("status") != "UP"]
 
 
 def problems(
-    own: str,
+    local: str,
     down: Sequence[str] | None,
     unanswered: Mapping[str, str],
     subjects: Mapping[str, Sequence[str]],
 ) -> list[str]:
     """Return everything that is wrong.
 
-    `own` is the instance of this host, `host:port`, `down` its checks that are not up, None where
+    `local` is the instance of this host, `host:port`, `down` its checks that are not up, None where
     it does not answer; `unanswered` is instance -> why it does not answer, `subjects` instance ->
     the names of its subjects.
     """
     see = "see journalctl -u schema_registry there"
     wrong = [f"the instance at {name} does not answer: {why}" for name, why in unanswered.items()]
-    if down is None and own not in unanswered:
-        wrong.append(f"the instance at {own} does not answer the health check: {see}")
+    if down is None and local not in unanswered:
+        wrong.append(f"the instance at {local} does not answer the health check: {see}")
     elif down:
-        wrong.append(f"the instance at {own} is not ready ({', '.join(down)}): {see}")
-    first = {*subjects.get(own, ())}
-    for name, found in subjects.items() if own in subjects else ():
-        for other, missing in ((name, first - {*found}), (own, {*found} - first)):
+        wrong.append(f"the instance at {local} is not ready ({', '.join(down)}): {see}")
+    first = {*subjects.get(local, ())}
+    for name, names in subjects.items() if local in subjects else ():
+        for instance, missing in ((name, first - {*names}), (local, {*names} - first)):
             if missing:
                 shown = ", ".join(sorted(missing)[:_SHOWN])
-                more = f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
-                wrong.append(f"the instance at {other} does not have {shown}{more}: {see}")
+                remainder = f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
+                wrong.append(f"the instance at {instance} does not have {shown}{remainder}: {see}")
     return wrong

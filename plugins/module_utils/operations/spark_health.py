@@ -21,19 +21,20 @@ _APPLICATION = {
 
 @dataclass(frozen=True)
 class Master:
-    """A master by the address of its web interface.
-
-    `status` is Spark's (ALIVE, STANDBY, RECOVERING, COMPLETING_RECOVERY), or empty if the
-    master does not answer, with the `reason`. `workers` are pairs of a worker's host and state;
-    `nodes` and `applications` describe workers and running applications to people.
-    """
+    """A master."""
 
     address: str
+    """That of its web interface."""
     status: str = ""
+    """Spark's: ALIVE, STANDBY, RECOVERING, COMPLETING_RECOVERY; empty if it does not answer."""
     reason: str = ""
+    """Why it does not answer."""
     workers: tuple[tuple[str, str], ...] = ()
+    """Pairs of a worker's host and state."""
     nodes: tuple[Mapping[str, Any], ...] = ()
+    """Describe workers to people."""
     applications: tuple[Mapping[str, Any], ...] = ()
+    """Describe running applications to people."""
 
     @property
     def described(self) -> str:
@@ -45,25 +46,27 @@ class Master:
         return {host for host, state in self.workers if state == "ALIVE"}
 
 
-def master(address: str, answer: Mapping[str, Any]) -> Master:
+def master(address: str, response: Mapping[str, Any]) -> Master:
     """Read the answer of a master's `/json/`."""
-    workers = [(str(one["host"]), str(one["state"])) for one in answer["workers"]]
+    workers = [(str(worker["host"]), str(worker["state"])) for worker in response["workers"]]
     return Master(
         address,
-        str(answer["status"]),
+        str(response["status"]),
         workers=tuple(workers),
-        nodes=tuple(_named(one, _NODE) for one in answer["workers"]),
-        applications=tuple(_named(one, _APPLICATION) for one in answer.get("activeapps", ())),
+        nodes=tuple(_named(worker, _NODE) for worker in response["workers"]),
+        applications=tuple(
+            _named(application, _APPLICATION) for application in response.get("activeapps", ())
+        ),
     )
 
 
-def _named(answer: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
-    return {own: answer[name] for own, name in names.items() if name in answer}
+def _named(entry: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    return {key: entry[name] for key, name in names.items() if name in entry}
 
 
 def active(masters: Iterable[Master]) -> Master | None:
     """Return the master that leads, None if there is not exactly one."""
-    alive = [one for one in masters if one.status == "ALIVE"]
+    alive = [master for master in masters if master.status == "ALIVE"]
     return alive[0] if len(alive) == 1 else None
 
 
@@ -78,21 +81,21 @@ def silent(addresses: Iterable[str]) -> list[str]:
 def problems(masters: Sequence[Master], workers: Iterable[str]) -> list[str]:
     """Return everything that is wrong: one master leads, the others stand by, `workers` serve."""
     leader = active(masters)
-    alive = [one.address for one in masters if one.status == "ALIVE"]
+    alive = [master.address for master in masters if master.status == "ALIVE"]
     if len(alive) > 1:
         return [
             f"{len(alive)} masters are ALIVE ({', '.join(alive)}): each acts without the others;"
             " they need the group zookeeper, and the same ensemble"
         ]
     if leader is None:
-        found_masters = ", ".join(one.described for one in masters)
+        found_masters = ", ".join(master.described for master in masters)
         return [f"no master is ALIVE ({found_masters}): see the masters' journals, and ZooKeeper's"]
-    found = [
-        f"master {one.described}; it could not take over"
-        for one in masters
-        if one.status not in ("ALIVE", "STANDBY")
+    messages = [
+        f"master {master.described}; it could not take over"
+        for master in masters
+        if master.status not in ("ALIVE", "STANDBY")
     ]
-    return found + _worker_problems(leader, set(workers))
+    return messages + _worker_problems(leader, set(workers))
 
 
 def _worker_problems(leader: Master, expected: set[str]) -> list[str]:
@@ -114,7 +117,7 @@ def facts(masters: Sequence[Master]) -> dict[str, Any]:
     leader = active(masters)
     return {
         "active": leader.address if leader else "",
-        "standby": [one.address for one in masters if one.status == "STANDBY"],
+        "standby": [master.address for master in masters if master.status == "STANDBY"],
         "workers": sorted(leader.alive_workers()) if leader else [],
         "nodes": [*leader.nodes] if leader else [],
         "applications": [*leader.applications] if leader else [],

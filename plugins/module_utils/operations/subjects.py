@@ -30,42 +30,45 @@ APICURIO_TYPES: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Wanted:
-    """A subject as it is wanted; `compatibility` is empty where the global level counts.
-
-    `references` have name, subject and version, None for the latest.
-    """
+    """A subject as it is wanted."""
 
     name: str
     type: str = "AVRO"
     schema: str = ""
     compatibility: str = ""
+    """Empty where the global level counts."""
     references: Sequence[Mapping[str, Any]] = ()
+    """They have name, subject and version, None for the latest."""
     present: bool = True
 
 
 @dataclass(frozen=True)
 class Found:
-    """A subject as it is: its versions, its own level (empty for none), and the latest schema.
+    """A subject as it is.
 
-    One that was removed has no version, and keeps its level. `registered` says whether one of its
-    versions is the wanted schema.
+    One that was removed has no version, and keeps its level.
     """
 
     versions: Sequence[int] = ()
     compatibility: str = ""
+    """Its own level, empty for none."""
     latest: str = ""
+    """The latest schema."""
     registered: bool = False
+    """Whether one of its versions is the wanted schema."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """A request, what it does, and what takes it back, None where nothing needs to."""
+    """A request."""
 
     what: str
+    """What it does."""
     method: str
     path: str
     body: Mapping[str, Any] | None = None
     undo: Step | None = field(default=None, repr=False)
+    """What takes it back, None where nothing needs to."""
 
 
 def path_of(name: str) -> str:
@@ -73,14 +76,14 @@ def path_of(name: str) -> str:
     return quote(name, safe="")
 
 
-def body(wanted: Wanted, references: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def body(subject: Wanted, references: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return a schema as Confluent's interface takes it; `references` have all a version."""
-    found = {"schema": wanted.schema, "schemaType": wanted.type}
-    return {**found, **({"references": list(references)} if references else {})}
+    schema = {"schema": subject.schema, "schemaType": subject.type}
+    return {**schema, **({"references": list(references)} if references else {})}
 
 
 def trial(
-    wanted: Wanted, references: Sequence[Mapping[str, Any]], *, exists: bool
+    subject: Wanted, references: Sequence[Mapping[str, Any]], *, exists: bool
 ) -> tuple[str, dict[str, Any]]:
     """Return path and body of the request of Apicurio's interface that tests a schema.
 
@@ -89,64 +92,64 @@ def trial(
     """
     content = {
         "content": {
-            "content": wanted.schema,
-            "contentType": APICURIO_TYPES[wanted.type],
+            "content": subject.schema,
+            "contentType": APICURIO_TYPES[subject.type],
             "references": [
                 {
                     "groupId": "default",
-                    "artifactId": one["subject"],
-                    "version": str(one["version"]),
-                    "name": one["name"],
+                    "artifactId": reference["subject"],
+                    "version": str(reference["version"]),
+                    "name": reference["name"],
                 }
-                for one in references
+                for reference in references
             ],
         }
     }
     if exists:
-        return f"{ARTIFACTS}/{path_of(wanted.name)}/versions?dryRun=true", content
-    own = {"artifactId": wanted.name, "artifactType": wanted.type, "firstVersion": content}
-    return f"{ARTIFACTS}?dryRun=true", own
+        return f"{ARTIFACTS}/{path_of(subject.name)}/versions?dryRun=true", content
+    artifact = {"artifactId": subject.name, "artifactType": subject.type, "firstVersion": content}
+    return f"{ARTIFACTS}?dryRun=true", artifact
 
 
-def global_level(wanted: str, found: str) -> list[Step]:
+def global_level(desired: str, current: str) -> list[Step]:
     """Return what sets the global level."""
-    if wanted == found:
+    if desired == current:
         return []
-    back = _set_level("", found, f"set the global compatibility to {found} again")
-    what = f"set the global compatibility to {wanted} (it was {found})"
-    return [_set_level("", wanted, what, back)]
+    back = _set_level("", current, f"set the global compatibility to {current} again")
+    action = f"set the global compatibility to {desired} (it was {current})"
+    return [_set_level("", desired, action, back)]
 
 
-def level(one: Wanted, former: str) -> list[Step]:
+def level(subject: Wanted, former: str) -> list[Step]:
     """Return what gives a subject its own level, or takes away what it had (empty for none)."""
-    if former == one.compatibility:
+    if former == subject.compatibility:
         return []
     was = f" (it was {former})" if former else ""
-    back = _to_level(one.name, former, " again")
-    return [_to_level(one.name, one.compatibility, was, back)]
+    back = _to_level(subject.name, former, " again")
+    return [_to_level(subject.name, subject.compatibility, was, back)]
 
 
-def levels(wanted: Sequence[Wanted], found: Mapping[str, Found]) -> list[Step]:
+def levels(desired: Sequence[Wanted], current: Mapping[str, Found]) -> list[Step]:
     """Return what gives subjects that exist their levels."""
     return [
         step
-        for one in wanted
-        if one.present and _exists(one, found)
-        for step in level(one, found[one.name].compatibility)
+        for subject in desired
+        if subject.present and _exists(subject, current)
+        for step in level(subject, current[subject.name].compatibility)
     ]
 
 
-def _to_level(name: str, wanted: str, more: str, undo: Step | None = None) -> Step:
-    if wanted:
-        return _set_level(name, wanted, f"set compatibility of {name} to {wanted}{more}", undo)
-    what = f"{name} follows the global level{more}"
+def _to_level(name: str, desired: str, suffix: str, undo: Step | None = None) -> Step:
+    if desired:
+        return _set_level(name, desired, f"set compatibility of {name} to {desired}{suffix}", undo)
+    action = f"{name} follows the global level{suffix}"
     # Confluent's interface does not take the level NONE away.
-    return Step(what, "DELETE", level_path(name), undo=undo)
+    return Step(action, "DELETE", level_path(name), undo=undo)
 
 
-def version_path(one: Version) -> str:
+def version_path(version: Version) -> str:
     """Return the path of a version."""
-    return f"{CONFLUENT}/subjects/{path_of(one[0])}/versions/{one[1]}"
+    return f"{CONFLUENT}/subjects/{path_of(version[0])}/versions/{version[1]}"
 
 
 def level_path(name: str) -> str:
@@ -154,29 +157,33 @@ def level_path(name: str) -> str:
     return f"{ARTIFACTS}/{path_of(name)}/rules/COMPATIBILITY"
 
 
-def _set_level(name: str, level: str, what: str, undo: Step | None = None) -> Step:
+def _set_level(name: str, level: str, action: str, undo: Step | None = None) -> Step:
     path = f"{CONFLUENT}/config/{path_of(name)}" if name else GLOBAL_LEVEL
-    return Step(what, "PUT", path, {"compatibility": level}, undo)
+    return Step(action, "PUT", path, {"compatibility": level}, undo)
 
 
-def _exists(one: Wanted, found: Mapping[str, Found]) -> bool:
-    return bool(one.name in found and found[one.name].versions)
+def _exists(subject: Wanted, current: Mapping[str, Found]) -> bool:
+    return bool(subject.name in current and current[subject.name].versions)
 
 
-def to_register(wanted: Sequence[Wanted], found: Mapping[str, Found]) -> list[Wanted]:
+def to_register(desired: Sequence[Wanted], current: Mapping[str, Found]) -> list[Wanted]:
     """Return the subjects whose schema is not one of their versions, in the order to register them.
 
     What a schema refers to comes before it; the list has its order where two refer to each other,
     which only earlier versions of theirs allow.
     """
     new = {
-        one.name: one
-        for one in wanted
-        if one.present and not (one.name in found and found[one.name].registered)
+        subject.name: subject
+        for subject in desired
+        if subject.present and not (subject.name in current and current[subject.name].registered)
     }
     before = {
-        name: [x for x in pending_references(one, [*new.values()]) if x != name]
-        for name, one in new.items()
+        name: [
+            referenced
+            for referenced in pending_references(subject, [*new.values()])
+            if referenced != name
+        ]
+        for name, subject in new.items()
     }
     try:
         return [new[name] for name in TopologicalSorter(before).static_order()]
@@ -184,19 +191,23 @@ def to_register(wanted: Sequence[Wanted], found: Mapping[str, Found]) -> list[Wa
         return [*new.values()]
 
 
-def pending_references(one: Wanted, new: Sequence[Wanted]) -> list[str]:
+def pending_references(subject: Wanted, new: Sequence[Wanted]) -> list[str]:
     """Return the subjects that this run registers and this one refers to."""
-    names = {x.name for x in new}
-    return [str(x["subject"]) for x in one.references if x["subject"] in names]
+    names = {pending.name for pending in new}
+    return [
+        str(reference["subject"])
+        for reference in subject.references
+        if reference["subject"] in names
+    ]
 
 
-def unwanted(wanted: Sequence[Wanted], found: Mapping[str, Found]) -> list[Version]:
+def unwanted(desired: Sequence[Wanted], current: Mapping[str, Found]) -> list[Version]:
     """Return the versions of the subjects that are to be removed, newest first."""
     return [
-        (one.name, version)
-        for one in wanted
-        if not one.present and _exists(one, found)
-        for version in sorted(found[one.name].versions, reverse=True)
+        (subject.name, version)
+        for subject in desired
+        if not subject.present and _exists(subject, current)
+        for version in sorted(current[subject.name].versions, reverse=True)
     ]
 
 
@@ -207,17 +218,20 @@ def still_needed(
 
     `referrers` are those of each version that is to be removed, `new` is what the run registers.
     """
-    found = []
-    for (name, version), known in referrers.items():
-        staying = [_called(x) for x in known if x not in referrers]
+    problems = []
+    for (name, version), referring in referrers.items():
+        staying = [_called(referrer) for referrer in referring if referrer not in referrers]
         staying += [
-            f"the new schema of {one.name}"
-            for one in new
-            if any(x["subject"] == name and x["version"] in (None, version) for x in one.references)
+            f"the new schema of {subject.name}"
+            for subject in new
+            if any(
+                reference["subject"] == name and reference["version"] in (None, version)
+                for reference in subject.references
+            )
         ]
         if staying:
-            found.append(f"{_called((name, version))}: {listing(staying)} would refer to it")
-    return found
+            problems.append(f"{_called((name, version))}: {listing(staying)} would refer to it")
+    return problems
 
 
 def removals(referrers: Mapping[Version, Collection[Version]]) -> list[Step]:
@@ -227,13 +241,13 @@ def removals(referrers: Mapping[Version, Collection[Version]]) -> list[Step]:
     registry refuses the removal of a whole subject to which a removed schema refers.
     """
     before = {
-        (name, version): {x for x in known if x != (name, version)}
-        | {x for x in referrers if x[0] == name and x[1] > version}
-        for (name, version), known in referrers.items()
+        (name, version): {referrer for referrer in referring if referrer != (name, version)}
+        | {newer for newer in referrers if newer[0] == name and newer[1] > version}
+        for (name, version), referring in referrers.items()
     }
     return [
-        Step(f"remove {_called(one)}", "DELETE", version_path(one))
-        for one in TopologicalSorter(before).static_order()
+        Step(f"remove {_called(removed)}", "DELETE", version_path(removed))
+        for removed in TopologicalSorter(before).static_order()
     ]
 
 
@@ -241,19 +255,19 @@ def _called(version: Version) -> str:
     return "{} version {}".format(*version)
 
 
-def diff(wanted: Sequence[Wanted], found: Mapping[str, Found]) -> list[dict[str, str]]:
+def diff(desired: Sequence[Wanted], current: Mapping[str, Found]) -> list[dict[str, str]]:
     """Return before and after of each subject that differs, as Ansible shows them."""
     shown = []
-    for one in wanted:
-        now = found.get(one.name, Found())
-        if one.present:
-            schema = now.latest if now.registered else one.schema
-            after = _lines(schema, one.compatibility)
+    for subject in desired:
+        now = current.get(subject.name, Found())
+        if subject.present:
+            schema = now.latest if now.registered else subject.schema
+            after = _lines(schema, subject.compatibility)
         else:
             after = ""
         before = _lines(now.latest, now.compatibility) if now.versions else ""
         if before != after:
-            shown.append(shown_diff(one.name, before, after))
+            shown.append(shown_diff(subject.name, before, after))
     return shown
 
 

@@ -18,15 +18,14 @@ RESOURCES = ("topic", "group", "transactional_id", "cluster")
 
 @dataclass(frozen=True)
 class User:
-    """A user as it should be; without `password` its credentials are none of ours.
-
-    `may_replace` says whether its password may replace another one that the cluster has.
-    """
+    """A user as it should be."""
 
     name: str
     password: str | None = field(default=None, repr=False)
+    """Without it the user's credentials are none of ours."""
     absent: bool = False
     may_replace: bool = True
+    """Whether its password may replace another one that the cluster has."""
     acls: frozenset[Acl] = frozenset()
 
     @property
@@ -45,62 +44,68 @@ class Scram:
 
 @dataclass(frozen=True)
 class Change:
-    """What to change of a user.
-
-    `credentials` is what the user has, mechanism -> iterations; `set` says whether to set the
-    credential, `deleted` are mechanisms whose credential goes. `refused` says whether the user has
-    another password, which may not be replaced: then nothing else of it is changed.
-    """
+    """What to change of a user."""
 
     user: User
     credentials: Mapping[str, int] = field(default_factory=dict)
+    """What the user has: mechanism -> iterations."""
     set: bool = False
+    """Whether to set the credential."""
     deleted: tuple[str, ...] = ()
+    """Mechanisms whose credential goes."""
     granted: tuple[Acl, ...] = ()
     revoked: tuple[Acl, ...] = ()
     refused: bool = False
+    """Whether the user has another password, which may not be replaced.
+
+    Then nothing else of it is changed.
+    """
 
     def __bool__(self) -> bool:
         """Return whether there is anything to change."""
         return bool(self.set or self.deleted or self.granted or self.revoked)
 
 
-def users_of(given: Iterable[Mapping[str, Any]]) -> list[User]:
+def users_of(settings: Iterable[Mapping[str, Any]]) -> list[User]:
     """Return the users that a module's options describe."""
     return [
-        User(one["name"], absent=True)
-        if one["state"] == "absent"
+        User(user["name"], absent=True)
+        if user["state"] == "absent"
         else User(
-            one["name"],
-            one["password"],
-            may_replace=one["replace"],
-            acls=frozenset(_acls(one)),
+            user["name"],
+            user["password"],
+            may_replace=user["replace"],
+            acls=frozenset(_acls(user)),
         )
-        for one in given
+        for user in settings
     ]
 
 
-def problems(given: Sequence[Mapping[str, Any]], scram: Scram, login: Sequence[str]) -> list[str]:
+def problems(
+    settings: Sequence[Mapping[str, Any]], scram: Scram, login: Sequence[str]
+) -> list[str]:
     """Say what of the users' options Kafka would refuse, or would not do as meant."""
-    names = [one["name"] for one in given]
-    found = [
+    names = [user["name"] for user in settings]
+    messages = [
         f"user {name} is there more than once: describe it once"
         for name in dict.fromkeys(names)
         if names.count(name) > 1
     ]
-    for one in given:
-        found += [f"user {one['name'] or '(without a name)'}: {text}" for text in _problems(one)]
-    if any(one["password"] is not None and one["state"] == "present" for one in given):
+    for user in settings:
+        messages += [
+            f"user {user['name'] or '(without a name)'}: {text}" for text in _problems(user)
+        ]
+    if any(user["password"] is not None and user["state"] == "present" for user in settings):
         if scram.iterations not in ITERATIONS:
-            found.append(
+            messages.append(
                 f"iterations is {scram.iterations}: Kafka takes {ITERATIONS[0]} to {ITERATIONS[-1]}"
             )
         if not login:
-            found.append(
+            messages.append(
                 "login_bootstrap is empty: whether a password is current can only be seen by "
                 "logging in; set host:port of the clients' listener"
             )
-    return found
+    return messages
 
 
 def without_authorizer(users: Iterable[User]) -> str:
@@ -140,7 +145,7 @@ def change(
     """
     if is_kept(user, credentials, scram) and not accepted:
         return Change(user, credentials, refused=True)
-    found = {one for one in acls if one.principal == user.principal}
+    current = {acl for acl in acls if acl.principal == user.principal}
     deleted: Iterable[str] = ()
     if user.absent:
         deleted = credentials
@@ -152,64 +157,66 @@ def change(
         credentials,
         set=user.password is not None and not (needs_login(user, credentials, scram) and accepted),
         deleted=tuple(sorted(deleted)),
-        granted=tuple(sorted(user.acls - found)),
-        revoked=tuple(sorted(found - user.acls)),
+        granted=tuple(sorted(user.acls - current)),
+        revoked=tuple(sorted(current - user.acls)),
     )
 
 
-def lines(one: Change, scram: Scram) -> tuple[list[str], list[str]]:
+def lines(change: Change, scram: Scram) -> tuple[list[str], list[str]]:
     """Return what is changed of a user as lines before and after."""
-    before = [_credential(one, mechanism) for mechanism in one.deleted]
+    before = [_credential(change, mechanism) for mechanism in change.deleted]
     after = []
-    if one.set:
-        if scram.mechanism in one.credentials:
-            before.append(_credential(one, scram.mechanism))
-        other = needs_login(one.user, one.credentials, scram)
+    if change.set:
+        if scram.mechanism in change.credentials:
+            before.append(_credential(change, scram.mechanism))
+        new_password = needs_login(change.user, change.credentials, scram)
         after.append(
-            f"user {one.user.name}: {scram.mechanism}, {scram.iterations} iterations"
-            + (", another password" if other else "")
+            f"user {change.user.name}: {scram.mechanism}, {scram.iterations} iterations"
+            + (", another password" if new_password else "")
         )
-    before += map(acl_line, one.revoked)
-    after += map(acl_line, one.granted)
+    before += map(acl_line, change.revoked)
+    after += map(acl_line, change.granted)
     return before, after
 
 
-def unusable(one: Change, scram: Scram) -> list[str]:
+def unusable(change: Change, scram: Scram) -> list[str]:
     """Say why a user cannot log in yet, after its credential was set."""
-    if not one.set:
+    if not change.set:
         return []
-    refused = needs_login(one.user, one.credentials, scram)
+    refused = needs_login(change.user, change.credentials, scram)
     return ["a broker does not accept its password" if refused else f"it has no {scram.mechanism}"]
 
 
-def missing(one: Change, scram: Scram) -> list[str]:
+def missing(change: Change, scram: Scram) -> list[str]:
     """Say what of a user is not yet as it should be, after it was changed."""
     return [
-        *unusable(one, scram),
-        *(f"it still has {mechanism}" for mechanism in one.deleted),
-        *(f"missing: {acl_line(acl)}" for acl in one.granted),
-        *(f"still there: {acl_line(acl)}" for acl in one.revoked),
+        *unusable(change, scram),
+        *(f"it still has {mechanism}" for mechanism in change.deleted),
+        *(f"missing: {acl_line(acl)}" for acl in change.granted),
+        *(f"still there: {acl_line(acl)}" for acl in change.revoked),
     ]
 
 
 def diff(changes: Iterable[Change], scram: Scram) -> dict[str, str]:
     """Return changes as Ansible shows them."""
-    shown = [lines(one, scram) for one in changes]
-    before, after = ("".join(f"{x}\n" for one in shown for x in one[side]) for side in (0, 1))
+    shown = [lines(change, scram) for change in changes]
+    before, after = (
+        "".join(f"{line}\n" for pair in shown for line in pair[side]) for side in (0, 1)
+    )
     return shown_diff("users of the cluster", before, after)
 
 
-def summary(one: Change) -> dict[str, Any]:
+def summary(change: Change) -> dict[str, Any]:
     """Return what is changed of a user as part of a module's result."""
-    credential = "set" if one.set else "deleted" if one.deleted else "unchanged"
-    credential = "refused" if one.refused else credential
+    credential = "set" if change.set else "deleted" if change.deleted else "unchanged"
+    credential = "refused" if change.refused else credential
     return {
-        "name": one.user.name,
-        "changed": bool(one),
+        "name": change.user.name,
+        "changed": bool(change),
         "credential": credential,
-        "deleted": list(one.deleted),
-        "granted": [acl_line(acl) for acl in one.granted],
-        "revoked": [acl_line(acl) for acl in one.revoked],
+        "deleted": list(change.deleted),
+        "granted": [acl_line(acl) for acl in change.granted],
+        "revoked": [acl_line(acl) for acl in change.revoked],
     }
 
 
@@ -217,33 +224,33 @@ def acl_line(acl: Acl) -> str:
     """Return an ACL as a line."""
     pattern = "" if acl.pattern == "literal" else f" {acl.pattern}"
     where = "" if acl.host == ANY_HOST else f" from {acl.host}"
-    what = f"{acl.permission} {acl.operation} of {acl.resource}{pattern} {acl.name}"
-    return f"{acl.principal}: {what}{where}"
+    permission = f"{acl.permission} {acl.operation} of {acl.resource}{pattern} {acl.name}"
+    return f"{acl.principal}: {permission}{where}"
 
 
-def _credential(one: Change, mechanism: str) -> str:
-    return f"user {one.user.name}: {mechanism}, {one.credentials[mechanism]} iterations"
+def _credential(change: Change, mechanism: str) -> str:
+    return f"user {change.user.name}: {mechanism}, {change.credentials[mechanism]} iterations"
 
 
-def _acls(one: Mapping[str, Any]) -> Iterable[Acl]:
-    for grant in one["grants"]:
+def _acls(user: Mapping[str, Any]) -> Iterable[Acl]:
+    for grant in user["grants"]:
         resource = next(name for name in RESOURCES if grant[name] is not None)
         name = CLUSTER_NAME if resource == "cluster" else grant[resource]
         for operation in grant["operations"]:
-            yield Acl(f"User:{one['name']}", resource, name, grant["pattern"], operation)
+            yield Acl(f"User:{user['name']}", resource, name, grant["pattern"], operation)
 
 
-def _problems(one: Mapping[str, Any]) -> Iterable[str]:
-    if not one["name"]:
+def _problems(user: Mapping[str, Any]) -> Iterable[str]:
+    if not user["name"]:
         yield "a name is needed"
-    if one["state"] == "absent":
+    if user["state"] == "absent":
         return
-    if one["password"] is not None:
-        if not one["password"]:
+    if user["password"] is not None:
+        if not user["password"]:
             yield "the password is empty: give one, or leave it out for a user of certificates"
-        if not one["name"].isascii():
+        if not user["name"].isascii():
             yield "Kafka's SCRAM takes names in ASCII only: nobody could log in with it"
-    for grant in one["grants"]:
+    for grant in user["grants"]:
         if not grant["operations"]:
             yield "a grant has no operations: name some, or remove it"
         if any(grant[name] == "" for name in RESOURCES):

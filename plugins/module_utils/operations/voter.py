@@ -25,20 +25,22 @@ _OWN_KEYS = (
 
 @dataclass(frozen=True)
 class Step:
-    """What is to be done: remove the voter with this old directory id, and add the node."""
+    """What is to be done."""
 
     remove: str = ""
+    """The old directory id of the voter to remove."""
     add: bool = False
+    """Whether to add the node."""
 
 
-def partition(answer: Mapping[str, Any]) -> Mapping[str, Any]:
+def partition(response: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the metadata log out of the answer about the quorum.
 
     Raises:
         LookupError: the node that answered does not know it, such as a former leader.
 
     """
-    log: Mapping[str, Any] = answer["topics"][0]["partitions"][0]
+    log: Mapping[str, Any] = response["topics"][0]["partitions"][0]
     if log.get("error"):
         # Such an answer has no voters, which would mean that nothing is to be done.
         raise LookupError(str(log["error"]))
@@ -47,7 +49,7 @@ def partition(answer: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def step(log: Mapping[str, Any], node_id: int, directory: str) -> Step:
     """Return what makes the node with this directory id (Kafka's text form) a voter."""
-    voters = {one["replica_id"]: _directory(one) for one in log["current_voters"]}
+    voters = {voter["replica_id"]: _directory(voter) for voter in log["current_voters"]}
     if set(voters.values()) <= {ZERO}:
         return Step()  # A static quorum: its members are in the files.
     former = voters.get(node_id)
@@ -60,15 +62,19 @@ def step(log: Mapping[str, Any], node_id: int, directory: str) -> Step:
 def not_ready_reason(log: Mapping[str, Any], node_id: int, directory: str) -> str:
     """Return why the node cannot be added yet; empty if it can."""
     end = next(
-        (one["log_end_offset"] for one in log["current_voters"] if _id(one) == log["leader_id"]),
+        (
+            voter["log_end_offset"]
+            for voter in log["current_voters"]
+            if _id(voter) == log["leader_id"]
+        ),
         None,
     )
     if end is None:
         return "the quorum has no leader among its voters"
-    own = (node_id, directory)
-    for one in log["observers"]:
-        if (_id(one), _directory(one)) == own:
-            lag = end - one["log_end_offset"]
+    identity = (node_id, directory)
+    for observer in log["observers"]:
+        if (_id(observer), _directory(observer)) == identity:
+            lag = end - observer["log_end_offset"]
             return "" if lag <= MAX_LAG else f"it is {lag} records of metadata behind"
     return "the quorum's leader does not see it as an observer"
 
@@ -92,8 +98,8 @@ def tool_command(java: str, home: str, bootstrap: Sequence[str], config: str) ->
 
 def tool_config(server: str, client: str) -> str:
     """Return the tool's configuration: who the node is, and how clients connect."""
-    own = parse_properties(server)
-    keys = {key: own[key] for key in _OWN_KEYS if key in own} | parse_properties(client)
+    node = parse_properties(server)
+    keys = {key: node[key] for key in _OWN_KEYS if key in node} | parse_properties(client)
     return "".join(f"{escape_key(key)}={escape_value(value)}\n" for key, value in keys.items())
 
 

@@ -12,24 +12,25 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Member:
-    """A member's mode (leader, follower, standalone), or the reason why it does not serve."""
+    """A member's mode, or the reason why it does not serve."""
 
     mode: str = ""
+    """leader, follower or standalone."""
     reason: str = ""
 
 
-def parse(answer: str) -> Member:
+def parse(response: str) -> Member:
     """Return a member from its answer, with the answer as the reason if it does not serve."""
-    for line in answer.splitlines():
+    for line in response.splitlines():
         name, _, value = line.partition(": ")
         if name == "Mode":
             return Member(mode=value.strip())
-    return Member(reason=answer.strip() or "an empty answer")
+    return Member(reason=response.strip() or "an empty answer")
 
 
 def problems(members: Mapping[str, Member]) -> list[str]:
     """Return every problem of an ensemble (address -> member)."""
-    found = [
+    messages = [
         f"{address} does not serve: {member.reason}"
         for address, member in members.items()
         if not member.mode
@@ -37,9 +38,11 @@ def problems(members: Mapping[str, Member]) -> list[str]:
     leaders = [address for address, member in members.items() if member.mode == "leader"]
     alone = [address for address, member in members.items() if member.mode == "standalone"]
     if len(members) > 1:
-        found += [f"{address} runs in standalone mode, outside the ensemble" for address in alone]
+        messages += [
+            f"{address} runs in standalone mode, outside the ensemble" for address in alone
+        ]
     if len(leaders) > 1:
-        found.append(f"{' and '.join(leaders)} are both leaders")
+        messages.append(f"{' and '.join(leaders)} are both leaders")
     if not leaders and not alone and any(member.mode for member in members.values()):
-        found.append("no member is the leader")
-    return found
+        messages.append("no member is the leader")
+    return messages

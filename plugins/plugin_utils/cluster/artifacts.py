@@ -18,7 +18,7 @@ KEPT_HOMES = 3
 
 @dataclass(frozen=True)
 class Distribution:
-    """A product in one version; `archive` has url and sha512 where it is an official archive.
+    """A product in one version.
 
     The rules refuse a version without a recipe; nothing here fails on it.
     """
@@ -27,6 +27,7 @@ class Distribution:
     version: str
     cache: str
     archive: Mapping[str, Any]
+    """It has url and sha512 where it is an official archive."""
 
     @property
     def home(self) -> str:
@@ -46,8 +47,8 @@ class Distribution:
     @property
     def unpacked(self) -> dict[str, dict[str, str]]:
         """The options of the module `service` that unpack it."""
-        found = {"home": self.home, "tarball": str(self.tarball), "sha256": self.sha256}
-        return {"distribution": found}
+        distribution = {"home": self.home, "tarball": str(self.tarball), "sha256": self.sha256}
+        return {"distribution": distribution}
 
     @property
     def checksum_file(self) -> Path:

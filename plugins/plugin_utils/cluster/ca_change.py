@@ -65,13 +65,15 @@ def current(secrets: Secrets) -> Transition | None:
         return None
     # Before CAs were changed together, a record was that of Kafka's alone.
     data = {
-        part: {AUTHORITY_FILE: texts} if isinstance(texts, str) else texts
-        for part, texts in change.data.items()
+        generation: {AUTHORITY_FILE: texts} if isinstance(texts, str) else texts
+        for generation, texts in change.data.items()
     }
-    parts = [texts for part in (FORMER, NEXT) if isinstance(texts := data.get(part), dict)]
-    names = [{*texts} for texts in parts if texts]
-    known = len(names) == len((FORMER, NEXT)) and names[0] == names[1] <= {*authorities(secrets)}
-    if change.phase not in _SIGNS or not known:
+    generations = [
+        texts for generation in (FORMER, NEXT) if isinstance(texts := data.get(generation), dict)
+    ]
+    names = [{*texts} for texts in generations if texts]
+    is_known = len(names) == len((FORMER, NEXT)) and names[0] == names[1] <= {*authorities(secrets)}
+    if change.phase not in _SIGNS or not is_known:
         message = (
             f"{secrets.directory}/{transition.AUTHORITY} is not a record of a change of the CA"
         )
@@ -96,7 +98,7 @@ def signer(change: Transition, name: str) -> str:
 
 def trusted(change: Transition, name: str) -> str:
     """Return the certificates of all CAs that are trusted for one of them."""
-    texts = [str(change.data[part][name]) for part in _TRUSTED[change.phase]]
+    texts = [str(change.data[generation][name]) for generation in _TRUSTED[change.phase]]
     return "".join(text if text.endswith("\n") else f"{text}\n" for text in texts)
 
 
