@@ -262,3 +262,32 @@ def test_passwords_of_the_inventory_replace_all_others(directory: Path) -> None:
     assert {one.name for one in node.security.users if node.security.may_replace(one)} == {
         "billing"
     }
+
+
+def test_what_cannot_be_written_is_named(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A full disk ends the run with the file's name, whatever the run stores."""
+    present = complete(directory)
+    unknown = deployed(complete(directory.parent / "other"))
+    rotate(directory, "admin")
+    assert store_of(secrets.read(directory)).replacing
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(secrets, "write_own", full)
+    for change in (
+        lambda: secrets.keep(directory, "security_change.json", "{}"),
+        lambda: secrets.replaced(directory, ["admin"]),
+        lambda: secrets.accept(present, [unknown], ["admin"], store=True),
+    ):
+        with pytest.raises(AnsibleError, match=f"{directory}/.* cannot be written.*No space left"):
+            change()
+
+
+def test_git_ignores_the_directory_and_a_file_of_the_site_stays(directory: Path) -> None:
+    complete(directory)
+    ignored = directory / secrets.IGNORED
+    assert ignored.read_text() == "*\n"
+    ignored.write_text("*\n!README\n")
+    rotate(directory, "admin")
+    assert ignored.read_text() == "*\n!README\n"

@@ -16,7 +16,10 @@ from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.cluster
     resolve,
 )
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.inventory import Secrets
-from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets import authorities
+from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets import (
+    authorities,
+    certificates,
+)
 from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets import store as secrets
 from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets.certificates import (
     Authority,
@@ -562,3 +565,32 @@ def test_open_monitoring_needs_a_key_of_the_console_alone(directory: Path) -> No
     made = watching(directory, metrics_security="open", monitoring_security="open")
     assert {*made.certificates} == {"m1/console"}
     assert not made.texts
+
+
+def test_a_certificate_that_expires_soon_is_issued_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory = tmp_path / ".secrets"
+    before = secrets.complete(closed(directory), None, store=True)
+    assert secrets.complete(closed(directory), None, store=True).certificates == before.certificates
+    monkeypatch.setattr(certificates, "days_left", lambda *_: 10.0)
+    after = secrets.complete(closed(directory), None, store=True)
+    assert {*after.certificates} == {*before.certificates}
+    assert {*after.certificates.values()}.isdisjoint(before.certificates.values())
+
+
+def test_a_ca_without_its_key_goes_on_with_what_it_has_signed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Until a host is new, or what it has signed ends."""
+    directory = tmp_path / ".secrets"
+    before = secrets.complete(closed(directory), None, store=True)
+    (directory / "ca.key").unlink()
+    assert secrets.complete(closed(directory), None, store=True).certificates == before.certificates
+    with pytest.raises(AnsibleError, match=r"ca\.key"):
+        secrets.complete(closed(directory, brokers=2), None, store=True)
+    monkeypatch.setattr(certificates, "days_left", lambda *_: 10.0)
+    assert secrets.complete(closed(directory), None, store=True).certificates == before.certificates
+    monkeypatch.setattr(certificates, "days_left", lambda *_: 1.0)
+    with pytest.raises(AnsibleError, match=r"ca\.key"):
+        secrets.complete(closed(directory), None, store=True)
