@@ -152,12 +152,16 @@ class Inventory:
     @property
     def misread(self) -> list[FileFinding]:
         """What is missing here for which nothing may be done with the rest."""
-        return [one for one in self.file_findings if one.kind in ("unread", "cycle", "secrets")]
+        return [
+            finding
+            for finding in self.file_findings
+            if finding.kind in ("unread", "cycle", "secrets")
+        ]
 
     @property
     def unread_sources(self) -> list[FileFinding]:
         """The sources that Ansible cannot read, or not all of."""
-        return [one for one in self.file_findings if one.kind in ("unread", "cycle")]
+        return [finding for finding in self.file_findings if finding.kind in ("unread", "cycle")]
 
     def members(self, group: str) -> list[str]:
         """Return the hosts of a group, none if the group is not defined."""

@@ -79,7 +79,7 @@ def parse(text: str) -> Store | None:
         return None
     try:
         data = json.loads(text)
-        generations = tuple(Generation(**one) for one in data.pop("generations"))
+        generations = tuple(Generation(**entry) for entry in data.pop("generations"))
         replacing = tuple(data.pop("replacing"))
         return Store(**data, generations=(generations[0], *generations[1:]), replacing=replacing)
     except (LookupError, TypeError, AttributeError) as error:
@@ -114,7 +114,9 @@ def _is_valid(generation: Generation) -> bool:
 
 def contains(store: Store | None, generation: Generation) -> bool:
     """Return whether a directory is of a generation, or came after it."""
-    return store is not None and generation.name in [one.name for one in store.generations]
+    return store is not None and generation.name in [
+        recorded.name for recorded in store.generations
+    ]
 
 
 def newer_hosts(
