@@ -79,9 +79,9 @@ def of_job(spark: SparkHost, job: Job) -> State:
 def of_former_jobs(spark: SparkHost, installed: Collection[str]) -> State:
     """Return the options of the module `service` that remove what jobs have left on a Spark host.
 
-    `installed` are the names of the unit files of jobs that are there, and the paths of the files of
-    their programs and of the directories of Python packages. What the inventory has stays, and so
-    does what a job has written.
+    `installed` are the names of the unit files of jobs that are there, and the paths of the files
+    of their programs and of the directories of Python packages. What the inventory has stays, and
+    so does what a job has written.
     """
     drivers = spark.drivers
     jobs = drivers.jobs_here
