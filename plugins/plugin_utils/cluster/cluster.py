@@ -37,11 +37,13 @@ from .variables import Invalid
 
 @dataclass(frozen=True)
 class DataDirectory:
-    """A directory that holds data: its service, the variable that sets it, the path as written."""
+    """A directory that holds data."""
 
     service: str
     variable: str
+    """The variable that sets it."""
     path: str
+    """The path as written."""
 
 
 class NoServiceError(Exception):
@@ -50,16 +52,14 @@ class NoServiceError(Exception):
 
 @dataclass(frozen=True)
 class Cluster:
-    """An inventory and what follows from it.
-
-    `by_product` is product -> host -> what it is there, of every product of the registry.
-    `invalid` is host -> its variables that were not taken, which have their defaults here.
-    """
+    """An inventory and what follows from it."""
 
     inventory: Inventory
     hosts: Mapping[str, HostSettings]
     by_product: Mapping[str, Mapping[str, Any]]
+    """Product -> host -> what it is there, of every product of the registry."""
     invalid: Mapping[str, list[Invalid]] = field(default_factory=dict)
+    """Host -> its variables that were not taken, which have their defaults here."""
 
     @property
     def kafka(self) -> Mapping[str, KafkaNode]:

@@ -29,14 +29,16 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 @dataclass(frozen=True)
 class Firewall:
-    """What a host accepts: `callers` is port -> who connects, `networks` who -> from where.
+    """What a host accepts.
 
-    All that is not in `callers` is left alone. Hosts of the inventory may connect to every port:
-    they are each other's clients, and look after each other.
+    Hosts of the inventory may connect to every port: they are each other's clients, and look after
+    each other.
     """
 
     callers: Mapping[int, frozenset[str]]
+    """Port -> who connects. All that is not in it is left alone."""
     networks: Mapping[str, Sequence[Network]]
+    """Who connects -> from where."""
 
     def accepts(self, caller: str, address: str) -> bool:
         """Return whether an address is one of those from which somebody connects."""

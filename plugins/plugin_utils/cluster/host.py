@@ -19,21 +19,20 @@ TMPFILES_FILE = "/etc/tmpfiles.d/millrace.conf"
 
 @dataclass(frozen=True)
 class Facts:
-    """What was found on a host, as far as the model follows from it.
-
-    `os_release` are the fields of /etc/os-release, `machine` as `uname -m` says. `container` tells
-    that the kernel and the clock are another machine's. `disk_mb` is directory with data -> size
-    of the file system that it is on, in MiB. `python` is the minor version of /usr/bin/python3,
-    such as 3.11, empty where there is none.
-    """
+    """What was found on a host, as far as the model follows from it."""
 
     os_release: Mapping[str, str] = field(default_factory=dict)
+    """The fields of /etc/os-release."""
     machine: str = "x86_64"
+    """As `uname -m` says."""
     cores: int = 2
     memory_mb: int | None = None
     container: bool = False
+    """Whether the kernel and the clock are another machine's."""
     disk_mb: Mapping[str, int] = field(default_factory=dict)
+    """Directory with data -> size of the file system that it is on, in MiB."""
     python: str = ""
+    """The minor version of /usr/bin/python3, such as 3.11, empty where there is none."""
 
     @property
     def family(self) -> Family | None:
@@ -50,10 +49,11 @@ class Facts:
 
 @dataclass(frozen=True)
 class Java:
-    """The Java that services run on: its home, and the package that brings it if it is missing."""
+    """The Java that services run on."""
 
     home: str = "/usr"
     package: str = ""
+    """The package that brings it if it is missing."""
     version: int | None = None
 
     @property
@@ -64,15 +64,14 @@ class Java:
 
 @dataclass(frozen=True)
 class HostSettings:
-    """A host by its own variables and by what was found on it; `facts` is None before that.
-
-    `monitored` says whether the inventory has a host that collects its metrics.
-    """
+    """A host by its own variables and by what was found on it."""
 
     name: str
     settings: Mapping[str, Any]
     facts: Facts | None = None
+    """What was found on it, None before that."""
     monitored: bool = False
+    """Whether the inventory has a host that collects its metrics."""
 
     def address(self, variable: str) -> str:
         """Return where others reach the host: by a variable, else as Ansible does, else by name."""

@@ -67,26 +67,28 @@ _WORDS = (
 
 @dataclass(frozen=True)
 class OpenedPort:
-    """A port that an option of Java opens; `loopback` says whether only its host can reach it."""
+    """A port that an option of Java opens."""
 
     option: str
     port: int
     loopback: bool
+    """Whether only its host can reach it."""
 
 
 @dataclass(frozen=True)
 class RemoteControl:
-    """An option of Java by which other hosts may control the JVM: its port, 0 for any.
-
-    `missing` is what it does not ask for, `fix` how to change that. With `by_anybody` whoever
-    reaches the port needs nothing else; otherwise somebody has to see a login.
-    """
+    """An option of Java by which other hosts may control the JVM."""
 
     option: str
     port: int
+    """Its port, 0 for any."""
     missing: str
+    """What it does not ask for."""
     fix: str
+    """How to change that."""
     by_anybody: bool
+    """Whether whoever reaches the port needs nothing else; otherwise somebody has to see a
+    login."""
 
 
 def java_words(options: object) -> list[str]:

@@ -33,15 +33,15 @@ CALLERS: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Listening:
-    """What a service listens on: a name of it, the port as the inventory gives it, 0 for any.
-
-    `callers` are those that connect, of `CALLERS`.
-    """
+    """What a service listens on."""
 
     service: str
     name: str
+    """A name of it."""
     port: int
+    """The port as the inventory gives it, 0 for any."""
     callers: tuple[str, ...]
+    """Those that connect, of `CALLERS`."""
 
 
 class Part(ABC):
@@ -284,23 +284,22 @@ class Configured(Part):
 
 @dataclass(frozen=True)
 class Service(Configured):
-    """A service on a host; a new one is one more such class.
-
-    `closed` is what to set its variable of security to, so that it is not open to everybody.
-    `scripts` are commands besides the distribution's tools, which `tool_template` starts.
-    `heap_name` ends the name of the variable with the heap of its JVM. `previous` is the file with
-    what the service was started with, where one is kept. `leftovers` is what teardown removes
-    besides its files, such as files that another inventory brings; with a slash at the end only if
-    it is empty: what Millrace did not bring may be in it.
-    """
+    """A service on a host; a new one is one more such class."""
 
     host: HostSettings
     closed: ClassVar[str] = STANDARD
+    """What to set its variable of security to, so that it is not open to everybody."""
     scripts: ClassVar[tuple[str, ...]] = ()
+    """Commands besides the distribution's tools."""
     tool_template: ClassVar[str] = "tool.sh.j2"
+    """What starts `scripts`."""
     heap_name: ClassVar[str] = "heap"
+    """The end of the name of the variable with the heap of its JVM."""
     previous: ClassVar[str] = ""
+    """The file with what the service was started with, where one is kept."""
     leftovers: ClassVar[tuple[str, ...]]
+    """What teardown removes besides its files, such as files that another inventory brings; with a
+    slash at the end only if it is empty: what Millrace did not bring may be in it."""
 
     @property
     @abstractmethod

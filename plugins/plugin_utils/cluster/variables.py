@@ -25,10 +25,11 @@ Option = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Invalid:
-    """A variable whose value its argument spec refuses, and what the spec says."""
+    """A variable whose value its argument spec refuses."""
 
     name: str
     message: str
+    """What the spec says."""
 
 
 @functools.cache

@@ -42,10 +42,11 @@ _JINJA = Environment(  # noqa: S701 - it only parses
 
 @dataclass(frozen=True)
 class _Template:
-    """The parts of a value: texts in it, names that may be variables, and lookups."""
+    """The parts of a value."""
 
     texts: tuple[str, ...]
     names: frozenset[str] = frozenset()
+    """Names that may be variables."""
     lookups: frozenset[str] = frozenset()
 
 

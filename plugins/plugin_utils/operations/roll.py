@@ -85,17 +85,16 @@ Step = Callable[[], str | None]
 
 @dataclass
 class NodeRoll:
-    """One node in a roll, taken through the phases of an action.
-
-    `call` runs the module with options and returns its result. `steps` are what the control
-    node does itself; each returns why it failed, if it did. `say` shows a line to the operator.
-    """
+    """One node in a roll, taken through the phases of an action."""
 
     action: str
     call: Call
+    """Runs the module with options and returns its result."""
     steps: Mapping[str, Step]
+    """What the control node does itself; each returns why it failed, if it did."""
     limits: Mapping[str, float]
     say: Callable[[str], None]
+    """Shows a line to the operator."""
     slice_seconds: float = 20.0
     clock: Callable[[], float] = time.monotonic
     seconds: dict[str, float] = field(default_factory=dict)

@@ -27,13 +27,11 @@ class ImpossibleError(Exception):
 
 @dataclass(frozen=True)
 class Running:
-    """What a node is configured with: its listeners, and who is connected to those that leave.
-
-    `peers` is port -> addresses.
-    """
+    """What a node is configured with."""
 
     listeners: Listeners
     peers: Mapping[int, Sequence[str]]
+    """Who is connected to the listeners that leave: port -> addresses."""
 
 
 def begin(nodes: Mapping[str, Running], desired: Listeners) -> Transition | None:

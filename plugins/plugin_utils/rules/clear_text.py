@@ -29,12 +29,15 @@ _INSTEAD = {
 
 @dataclass(frozen=True)
 class _Secret:
-    """A secret: what to call it, its place, and its expression, None for a text as it is."""
+    """A secret."""
 
     name: str
+    """What to call it."""
     where: str
+    """Its place."""
     text: str
     made_of: Expression | None
+    """Its expression, None for a text as it is."""
 
     @property
     def source(self) -> str | None:

@@ -26,16 +26,16 @@ _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing wrong: what it is, the value to set, and where, unless its rule says that.
-
-    `hosts` are by default the one that was checked. Findings equal in all but the hosts become one
-    problem.
-    """
+    """One thing wrong. Findings equal in all but the hosts become one problem."""
 
     what: str
+    """What it is."""
     fix: str
+    """The value to set."""
     where: str = ""
+    """Where it is, unless its rule says that."""
     hosts: tuple[str, ...] = ()
+    """By default the one that was checked."""
 
 
 Findings = Iterator[Finding]
@@ -43,21 +43,22 @@ Findings = Iterator[Finding]
 
 @dataclass(frozen=True)
 class Problem:
-    """What is wrong, where, why it is refused and the value to set.
-
-    `places` are the files and lines of what `where` names, as far as they are known; `shown` is
-    `where` with groups instead of many hosts.
-    """
+    """What is wrong, where, why it is refused and the value to set."""
 
     rule: str
     severity: Severity
     where: str
     what: str
+    """What is wrong."""
     why: str
+    """Why it is refused."""
     fix: str
+    """The value to set."""
     hosts: tuple[str, ...] = ()
     places: tuple[str, ...] = ()
+    """The files and lines of what `where` names, as far as they are known."""
     shown: str = ""
+    """`where` with groups instead of many hosts."""
 
     def as_dict(self) -> dict[str, Any]:
         """Return the problem as plain data."""
@@ -89,19 +90,18 @@ Checked = Iterable[tuple[Any, ...]]
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule: `why` it finds a problem, and how severe one is; docs/rules.yml describes it.
-
-    A warning is shown and never refuses. `in_container` is the severity on a host that is a
-    container, whose kernel and clock are another machine's. `on_cluster` says whether it checks a
-    Cluster, by the inventory alone, or else a sequence of InspectedHost.
-    """
+    """A rule; docs/rules.yml describes it."""
 
     name: str
     why: str
+    """Why it finds a problem."""
     module: str
     on_cluster: bool
+    """Whether it checks a Cluster, by the inventory alone, or else a sequence of InspectedHost."""
     severity: Severity
+    """How severe a problem is. A warning is shown and never refuses."""
     in_container: Severity
+    """The severity on a host that is a container, whose kernel and clock are another machine's."""
     findings: Callable[[Any], Findings]
 
 
