@@ -31,8 +31,8 @@ def current(what: str) -> dict[str, Any]:
     """Return the record of this run's operation, begun if it is the first one that asks."""
     path = _path()
     if path.is_file():
-        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        return found
+        existing: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        return existing
     record = {
         "id": uuid.uuid4().hex,
         "state": RUNNING,
@@ -130,10 +130,10 @@ def _start_of(pid: int) -> str:
 
 def describe(record: Mapping[str, Any]) -> str:
     """Return an operation in one line, for a message."""
-    done, left = (", ".join(record.get(key, ())) or "nothing" for key in ("done", "left"))
+    done, remaining = (", ".join(record.get(key, ())) or "nothing" for key in ("done", "left"))
     return (
         f"{record.get('what')}, started {record.get('started')} by {record.get('who')} "
-        f"({record.get('command')}); done: {done}; left: {left}"
+        f"({record.get('command')}); done: {done}; left: {remaining}"
     )
 
 
@@ -144,9 +144,9 @@ def lock(cluster: Cluster, nodes: Mapping[str, Mapping[str, Any]]) -> dict[str, 
     taken, `refused` the same where this operation may not go on.
     """
     hosts = lock_hosts(cluster)
-    asked = [host for host in hosts if host in nodes]
-    lost = [host for host in asked if nodes[host]["holder"]]
-    if len(asked) - len(lost) > len(hosts) // 2:
+    reached = [host for host in hosts if host in nodes]
+    lost = [host for host in reached if nodes[host]["holder"]]
+    if len(reached) - len(lost) > len(hosts) // 2:
         return {"lock": "taken", "message": "", "refused": ""}
     if not lost:
         away = ", ".join(host for host in hosts if host not in nodes)
@@ -155,20 +155,25 @@ def lock(cluster: Cluster, nodes: Mapping[str, Mapping[str, Any]]) -> dict[str, 
             "cannot be reached. Nothing was changed."
         )
         return {"lock": "incomplete", "message": text, "refused": text}
-    other = nodes[lost[0]]["holder"]
+    other_operation = nodes[lost[0]]["holder"]
     # It rewrites its record on the host that it is working on.
     records = [node["previous_operation"] for node in nodes.values()]
-    own = [one for one in records if one.get("id") == other["id"]]
-    last = min(own, key=lambda one: float(one["age"]))
-    described = describe(other)
+    copies = [record for record in records if record.get("id") == other_operation["id"]]
+    last = min(copies, key=lambda record: float(record["age"]))
+    described = describe(other_operation)
     if is_dead(last, all_read=all(host in nodes for host in cluster.kafka)):
         text = f"The lock of the cluster is taken over from a dead operation: {described}"
-        return {"lock": "abandoned", "holder": other["id"], "message": text, "refused": text}
+        return {
+            "lock": "abandoned",
+            "holder": other_operation["id"],
+            "message": text,
+            "refused": text,
+        }
     text = (
         f"Another operation holds the cluster lock: {described}. Nothing was changed. Run "
         "this again after it has ended."
     )
-    return {"lock": "held", "holder": other["id"], "message": text, "refused": text}
+    return {"lock": "held", "holder": other_operation["id"], "message": text, "refused": text}
 
 
 def at_work(cluster: Cluster, records: Mapping[str, Mapping[str, Any]]) -> str:
@@ -177,14 +182,16 @@ def at_work(cluster: Cluster, records: Mapping[str, Mapping[str, Any]]) -> str:
     `records` is host -> the record that was found there. Without those of all hosts, an operation
     whose records are too old counts as dead all the same, so that none blocks for ever.
     """
-    own = str(current("")["id"]) if has_begun() else ""
-    found = {name: one for name, one in records.items() if name in cluster.kafka}
-    running = [one for one in found.values() if holder(one, own)]
+    own_id = str(current("")["id"]) if has_begun() else ""
+    kafka_records = {name: record for name, record in records.items() if name in cluster.kafka}
+    running = [record for record in kafka_records.values() if holder(record, own_id)]
     hosts = lock_hosts(cluster)
-    free = [host for host in hosts if host in found and not holder(found[host], own)]
+    free = [
+        host for host in hosts if host in kafka_records and not holder(kafka_records[host], own_id)
+    ]
     if not running or len(free) > len(hosts) // 2:
         return ""
-    last = min(running, key=lambda one: float(one["age"]))
+    last = min(running, key=lambda record: float(record["age"]))
     return "" if is_dead(last, all_read=True) else describe(last)
 
 
@@ -214,10 +221,10 @@ def _path() -> Path:
 
 def _machine() -> str:
     """Return what identifies this machine, and this container among those of the machine."""
-    parts = [socket.gethostname()]
+    identifiers = [socket.gethostname()]
     for path in ("/etc/machine-id", "/proc/sys/kernel/random/boot_id"):
         with contextlib.suppress(OSError):
-            parts.append(Path(path).read_text().strip())
+            identifiers.append(Path(path).read_text().strip())
     with contextlib.suppress(OSError):
-        parts.append(str(Path("/proc/self/ns/pid").readlink()))
-    return " ".join(parts)
+        identifiers.append(str(Path("/proc/self/ns/pid").readlink()))
+    return " ".join(identifiers)

@@ -37,11 +37,13 @@ from .variables import Invalid
 
 @dataclass(frozen=True)
 class DataDirectory:
-    """A directory that holds data: its service, the variable that sets it, the path as written."""
+    """A directory that holds data."""
 
     service: str
     variable: str
+    """The variable that sets it."""
     path: str
+    """The path as written."""
 
 
 class NoServiceError(Exception):
@@ -50,16 +52,14 @@ class NoServiceError(Exception):
 
 @dataclass(frozen=True)
 class Cluster:
-    """An inventory and what follows from it.
-
-    `by_product` is product -> host -> what it is there, of every product of the registry.
-    `invalid` is host -> its variables that were not taken, which have their defaults here.
-    """
+    """An inventory and what follows from it."""
 
     inventory: Inventory
     hosts: Mapping[str, HostSettings]
     by_product: Mapping[str, Mapping[str, Any]]
+    """Product -> host -> what it is there, of every product of the registry."""
     invalid: Mapping[str, list[Invalid]] = field(default_factory=dict)
+    """Host -> its variables that were not taken, which have their defaults here."""
 
     @property
     def kafka(self) -> Mapping[str, KafkaNode]:
@@ -134,11 +134,11 @@ class Cluster:
 
     @cached_property
     def _deployed(self) -> dict[str, dict[str, Part]]:
-        found: dict[str, dict[str, Part]] = {}
+        by_host: dict[str, dict[str, Part]] = {}
         for product, hosts in self.by_product.items():
             for host, part in hosts.items():
-                found.setdefault(host, {})[product] = part
-        return found
+                by_host.setdefault(host, {})[product] = part
+        return by_host
 
     def services(self, host: str) -> dict[str, Service]:
         """Return service -> what it is on a host, of the services that the host has."""
@@ -147,7 +147,7 @@ class Cluster:
     @cached_property
     def _services(self) -> dict[str, dict[str, Service]]:
         return {
-            host: {name: one for name, one in parts.items() if isinstance(one, Service)}
+            host: {name: part for name, part in parts.items() if isinstance(part, Service)}
             for host, parts in self._deployed.items()
         }
 
@@ -158,11 +158,11 @@ class Cluster:
             NoServiceError: the host does not have it.
 
         """
-        found = self.deployed(host)
-        if product not in found:
+        deployed = self.deployed(host)
+        if product not in deployed:
             message = f"{host} is in no group that gives it {product}"
             raise NoServiceError(message)
-        return found[product]
+        return deployed[product]
 
     def directories(self, host: str) -> list[DataDirectory]:
         """Return each directory that holds data of a host's services."""
@@ -174,39 +174,39 @@ class Cluster:
 
     def distributions(self, host: str) -> list[Distribution]:
         """Return what is unpacked on a host."""
-        found = (one.distribution for one in self.deployed(host).values())
-        return [one for one in found if one]
+        distributions = (part.distribution for part in self.deployed(host).values())
+        return [distribution for distribution in distributions if distribution]
 
     def ports(self, host: str) -> list[tuple[str, int]]:
         """Return what a host's services listen on: a name for the message, and the port."""
-        return [item for one in self.deployed(host).values() for item in one.ports.items()]
+        return [item for part in self.deployed(host).values() for item in part.ports.items()]
 
     def listening(self, host: str) -> list[Listening]:
         """Return all that a host's services listen on, and who connects: the matrix of a firewall.
 
         Not in it are drivers of Spark, which run anywhere.
         """
-        return [found for one in self.deployed(host).values() for found in one.listening]
+        return [endpoint for part in self.deployed(host).values() for endpoint in part.listening]
 
     def names(self, host: str) -> list[str]:
         """Return the names and addresses under which others reach a host, without brackets."""
-        own = self.host(host).settings["ansible_host"] or host
-        found = [own, *(one.address for one in self.deployed(host).values())]
-        return list(dict.fromkeys(canonical(str(one)) for one in found))
+        address = self.host(host).settings["ansible_host"] or host
+        names = [address, *(part.address for part in self.deployed(host).values())]
+        return list(dict.fromkeys(canonical(str(name)) for name in names))
 
     def addresses(self, host: str) -> list[str]:
         """Return the addresses of a host: those that the inventory gives or its names have."""
         resolved = self.inventory.resolved
-        found = [one for name in self.names(host) for one in resolved.get(name, [name])]
-        return [one for one in dict.fromkeys(found) if firewall.network(one)]
+        addresses = [address for name in self.names(host) for address in resolved.get(name, [name])]
+        return [address for address in dict.fromkeys(addresses) if firewall.network(address)]
 
     def public_addresses(self, host: str, ports: Iterable[int]) -> list[str]:
         """Return the addresses by which the internet reaches ports of a host, each with its name.
 
         There are none where a firewall knows who may connect to each of the ports.
         """
-        resolved, own = self.inventory.resolved, self.firewalls.get(host)
-        if own is not None and not any(map(own.admits_everybody, ports)):
+        resolved, host_firewall = self.inventory.resolved, self.firewalls.get(host)
+        if host_firewall is not None and not any(map(host_firewall.admits_everybody, ports)):
             return []
         return [
             address if address == name else f"{name} ({address})"
@@ -218,33 +218,41 @@ class Cluster:
     @property
     def unresolved_names(self) -> list[str]:
         """The names of which the addresses matter: to a firewall, and to whoever connects."""
-        every = [one for host in self.hosts for one in self.deployed(host).values()]
-        opened = [one for one in every if one.is_open]
-        jvms = [one for one in every if isinstance(one, Service) and one.jvm.ports]
+        parts = [part for host in self.hosts for part in self.deployed(host).values()]
+        opened = [part for part in parts if part.is_open]
+        jvms = [part for part in parts if isinstance(part, Service) and part.jvm.ports]
         if not self.firewalls and not opened and not jvms:
             return []
         names = dict.fromkeys(name for host in self.hosts for name in self.names(host))
-        return [one for one in names if not firewall.network(one)]
+        return [name for name in names if not firewall.network(name)]
 
     @cached_property
     def firewalls(self) -> dict[str, Firewall]:
         """Host -> its firewall, where the inventory wants one and something listens."""
-        wanted = [
+        configured = [
             name
             for name, host in self.hosts.items()
             if host.settings["host_firewall"] == firewall.NFTABLES
         ]
-        nodes = [one for name in self.hosts for one in self.addresses(name)] if wanted else []
-        found = {
+        nodes = (
+            [address for name in self.hosts for address in self.addresses(name)]
+            if configured
+            else []
+        )
+        firewalls = {
             name: firewall.of_host(self.hosts[name].settings, self.listening(name), nodes)
-            for name in wanted
+            for name in configured
         }
-        return {name: one for name, one in found.items() if one.callers}
+        return {
+            name: host_firewall
+            for name, host_firewall in firewalls.items()
+            if host_firewall.callers
+        }
 
     def host_files(self, host: str) -> dict[str, Entry]:
         """Return the files of a host that belong to none of its services."""
-        own = {**self.host(host).files(), **self.secrets_record(host)}
-        return {**own, **self.firewalls[host].files()} if host in self.firewalls else own
+        entries = {**self.host(host).files(), **self.secrets_record(host)}
+        return {**entries, **self.firewalls[host].files()} if host in self.firewalls else entries
 
     def secrets_record(self, host: str) -> dict[str, Entry]:
         """Return the file that says with which generation of the secrets a host was deployed."""
@@ -264,49 +272,58 @@ class Cluster:
     @property
     def identities(self) -> list[Identity]:
         """What members and clients of ZooKeeper show each other."""
-        services = [one for host in self.hosts for one in self.services(host).values()]
-        return [one.identity for one in services if one.identity]
+        services = [service for host in self.hosts for service in self.services(host).values()]
+        return [service.identity for service in services if service.identity]
 
     @property
     def rest_certificates(self) -> list[Certificate]:
         """What workers of Kafka Connect, those who operate them, and databases show each other."""
-        found = [one for worker in self.connect.values() for one in worker.certificates]
-        of_databases = [
-            one for database in self.databases.values() for one in database.certificates
+        of_workers = [
+            certificate for worker in self.connect.values() for certificate in worker.certificates
         ]
-        return [*found, *([admin_certificate()] if found else []), *of_databases]
+        of_databases = [
+            certificate
+            for database in self.databases.values()
+            for certificate in database.certificates
+        ]
+        return [*of_workers, *([admin_certificate()] if of_workers else []), *of_databases]
 
     @property
     def web_certificates(self) -> list[Certificate]:
         """What the schema registry, exporters, Prometheus and consoles show, of Kafka's CA."""
-        every = (self.schema_registry, self.metrics, self.monitoring, self.consoles)
-        return [one for found in every for part in found.values() for one in part.certificates]
+        products = (self.schema_registry, self.metrics, self.monitoring, self.consoles)
+        return [
+            certificate
+            for parts in products
+            for part in parts.values()
+            for certificate in part.certificates
+        ]
 
     @property
     def registry_passwords(self) -> list[str]:
         """The passwords of users of the schema registry that are not there yet, by their names."""
-        found = (one.users_without_password for one in self.schema_registry.values())
-        return sorted({name for names in found for name in names})
+        user_names = (registry.users_without_password for registry in self.schema_registry.values())
+        return sorted({name for names in user_names for name in names})
 
     def missing_secrets(self, host: str, service: str) -> list[str]:
         """Return what a service's files on a host need and the secrets do not have, by its name."""
-        found = self.deployed(host).get(service)  # the host itself needs nothing
-        if found is None:
+        part = self.deployed(host).get(service)  # the host itself needs nothing
+        if part is None:
             return []
-        return [*self._missing_of_ensemble(found.identity), *found.missing_secrets]
+        return [*self._missing_of_ensemble(part.identity), *part.missing_secrets]
 
     def _missing_of_ensemble(self, identity: Identity | None) -> list[str]:
         """Return what is missing of what a service shows the ensemble."""
         if identity is None:
             return []
         name, secrets = identity.certificate.name, self.inventory.secrets
-        wanted = {
+        texts = {
             name: secrets.certificates.get(name),
             zookeeper_tls.AUTHORITY_FILE: secrets.zookeeper_authority,
         }
         if identity.is_member:
-            wanted[zookeeper_tls.CLIENTS_AUTHORITY_FILE] = secrets.zookeeper_clients_authority
-        return [name for name, text in wanted.items() if not text]
+            texts[zookeeper_tls.CLIENTS_AUTHORITY_FILE] = secrets.zookeeper_clients_authority
+        return [name for name, text in texts.items() if not text]
 
     @property
     def brokers(self) -> list[KafkaNode]:
@@ -327,8 +344,8 @@ def resolve(inventory: Inventory, facts: Mapping[str, Facts] | None = None) -> C
     for name, host in inventory.hosts.items():
         settings, wrong = variables.settings(host)
         settings["ansible_host"] = host.connection.get("ansible_host")
-        found = (facts or {}).get(name)
-        hosts[name] = HostSettings(name, settings, found, monitored)
+        host_facts = (facts or {}).get(name)
+        hosts[name] = HostSettings(name, settings, host_facts, monitored)
         if wrong:
             invalid[name] = wrong
     return Cluster(inventory, hosts, Resolution(inventory, hosts).all_parts(), invalid)

@@ -46,22 +46,22 @@ def authority_files(cluster: Cluster, host: str, names: Collection[str]) -> dict
     `names` are those of the CAs' files among the secrets. Among them are files that jobs on Spark
     read, and those with certificates that are followed by their CA's.
     """
-    known = ca_change.authorities(cluster.inventory.secrets)
-    bodies = [body for name in names for body in pem.bodies(known[name])]
-    every = [part.files() for part in cluster.deployed(host).values()]
+    certificates = ca_change.authorities(cluster.inventory.secrets)
+    bodies = [body for name in names for body in pem.bodies(certificates[name])]
+    file_sets = [part.files() for part in cluster.deployed(host).values()]
     if host in cluster.spark:
-        every.append(cluster.spark[host].drivers.authorities())
+        file_sets.append(cluster.spark[host].drivers.authorities())
     return {
         path: entry
-        for entries in every
+        for entries in file_sets
         for path, entry in entries.items()
         if any(body in str(entry.get("content", "")) for body in bodies)
     }
 
 
-def digest(wanted: Mapping[str, Any]) -> str:
+def digest(entries: Mapping[str, Any]) -> str:
     """Return a digest by which two sets of files can be compared without their content."""
-    return hashlib.sha256(json.dumps(wanted, sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(entries, sort_keys=True).encode()).hexdigest()
 
 
 def of_job(spark: SparkHost, job: Job) -> State:
@@ -76,28 +76,30 @@ def of_job(spark: SparkHost, job: Job) -> State:
     }
 
 
-def of_former_jobs(spark: SparkHost, found: Collection[str]) -> State:
+def of_former_jobs(spark: SparkHost, installed: Collection[str]) -> State:
     """Return the options of the module `service` that remove what jobs have left on a Spark host.
 
-    `found` are the names of the unit files of jobs that are there, and the paths of the files of
-    their programs and of the directories of Python packages. What the inventory has stays, and so
-    does what a job has written.
+    `installed` are the names of the unit files of jobs that are there, and the paths of the files
+    of their programs and of the directories of Python packages. What the inventory has stays, and
+    so does what a job has written.
     """
     drivers = spark.drivers
     jobs = drivers.jobs_here
-    kept = {file for job in jobs for file in job.unit_files}
+    configured = {file for job in jobs for file in job.unit_files}
     job_units = {job.unit for job in jobs}
-    there = {file for file in found if file.startswith("/")}
+    paths = {file for file in installed if file.startswith("/")}
     # What has run all the time is enabled; with another schedule it would run at each boot.
     enabled = {
         f"{_ENABLED}/{file}"
         for job in jobs
-        if (file := f"{job.unit}.service") in found and job.unit not in job.started
+        if (file := f"{job.unit}.service") in installed and job.unit not in job.started
     }
-    units = sorted({*found} - there - kept)
+    units = sorted({*installed} - paths - configured)
     modules = {f"{job.directory}/{name}" for job in jobs for name in job.files}
-    own = tuple(f"{job.directory}/" for job in jobs)
-    packages = {x.home for job in drivers.jobs if job.present and (x := drivers.packages(job))}
+    prefixes = tuple(f"{job.directory}/" for job in jobs)
+    packages = {
+        unpacked.home for job in drivers.jobs if job.present and (unpacked := drivers.packages(job))
+    }
     former = dict.fromkeys(file.rpartition(".")[0] for file in units)
     gone = [
         Job(unit.removeprefix("spark-job-"), "", "") for unit in former if unit not in job_units
@@ -117,34 +119,37 @@ def of_former_jobs(spark: SparkHost, found: Collection[str]) -> State:
             ),
             *(spark_jobs.login_file(user) for user in sorted(users)),
             # A module that its package has lost could still be imported.
-            *sorted(path for path in there - modules if path.startswith(own)),
-            *sorted(path for path in there - packages if path.startswith(_PACKAGES)),
+            *sorted(path for path in paths - modules if path.startswith(prefixes)),
+            *sorted(path for path in paths - packages if path.startswith(_PACKAGES)),
         ],
     }
 
 
 def former_monitoring(cluster: Cluster, host: str) -> list[Packaged]:
     """Return the parts of monitoring that the inventory does not give to the host."""
-    there, parts = cluster.host(host), cluster.deployed(host)
+    settings, parts = cluster.host(host), cluster.deployed(host)
     secrets = cluster.inventory.secrets
-    every: list[Packaged] = [
-        Console(there, secrets),
-        LagExporter(there, secrets),
-        Monitoring(there, secrets, {host: there}),
-        Metrics(there, secrets, parts),
+    possible: list[Packaged] = [
+        Console(settings, secrets),
+        LagExporter(settings, secrets),
+        Monitoring(settings, secrets, {host: settings}),
+        Metrics(settings, secrets, parts),
     ]
-    return [one for one in every if one.product not in parts]
+    return [part for part in possible if part.product not in parts]
 
 
-def of_former_monitoring(cluster: Cluster, host: str, found: Collection[str]) -> State:
+def of_former_monitoring(cluster: Cluster, host: str, account_files: Collection[str]) -> State:
     """Return the options of the module `service` that remove former monitoring from a host.
 
-    `found` are the paths of the account files (`account_file`) on the host.
+    `account_files` are the paths of the account files (`account_file`) on the host.
     """
-    gone = [one for one in former_monitoring(cluster, host) if one.account_file in found]
-    removals = [one.removal for one in gone]
+    gone = [part for part in former_monitoring(cluster, host) if part.account_file in account_files]
+    removals = [part.removal for part in gone]
     lists = ("units", "masks", "removed")
-    return {"state": "absent", **{x: [y for one in removals for y in one[x]] for x in lists}}
+    return {
+        "state": "absent",
+        **{key: [entry for removal in removals for entry in removal[key]] for key in lists},
+    }
 
 
 def removal(cluster: Cluster, host: str, name: str) -> State:
@@ -172,15 +177,15 @@ def of_host(host: HostSettings, javas: Iterable[str], time_service: str) -> Stat
     """
     facts = host.facts
     # A container shares its kernel and clock: what is set there belongs to its machine.
-    own = facts is None or not facts.container
-    wanted = host.time_service if own and not time_service else {}
+    has_own_kernel = facts is None or not facts.container
+    missing = host.time_service if has_own_kernel and not time_service else {}
     load = [f"sysctl --quiet --load {SYSCTL_FILE}", f"systemd-tmpfiles --create {TMPFILES_FILE}"]
     units = [shlex.quote(unit) for unit in host.mount_units()]
     mount = files.render("mount.sh.j2", units=units).splitlines() if units else []
     return {
-        "commands": [*(load if own else []), *mount],
-        "time_package": wanted.get("package", ""),
-        "time_unit": wanted.get("unit", ""),
+        "commands": [*(load if has_own_kernel else []), *mount],
+        "time_package": missing.get("package", ""),
+        "time_unit": missing.get("unit", ""),
         "java_package": "" if host.java.home in javas else host.java.package,
         "package_manager": host.family.package_manager,
     }
@@ -188,9 +193,9 @@ def of_host(host: HostSettings, javas: Iterable[str], time_service: str) -> Stat
 
 def of_packages(cluster: Cluster, host: str, programs: Collection[str]) -> State:
     """Return product -> the packages that it lacks; `programs` are those that are there."""
-    found = cluster.deployed(host).items()
-    packaged = {name: one for name, one in found if isinstance(one, Packaged)}
-    return {"packages": {name: one.missing_packages(programs) for name, one in packaged.items()}}
+    parts = cluster.deployed(host).items()
+    packaged = {name: part for name, part in parts if isinstance(part, Packaged)}
+    return {"packages": {name: part.missing_packages(programs) for name, part in packaged.items()}}
 
 
 def of_firewall(cluster: Cluster, host: str, *, has_nft: bool, is_there: bool) -> State:
@@ -198,10 +203,10 @@ def of_firewall(cluster: Cluster, host: str, *, has_nft: bool, is_there: bool) -
 
     `has_nft` says whether nftables is installed, `is_there` whether a firewall of ours is.
     """
-    wanted = host in cluster.firewalls
+    is_configured = host in cluster.firewalls
     load = files.render("firewall.sh.j2", file=firewall.FILE, unit=firewall.NAME).splitlines()
     return {
-        "firewall_package": firewall.PACKAGE if wanted and not has_nft else "",
-        "firewall_commands": load if wanted else [],
-        "firewall_leftover": is_there and not wanted,
+        "firewall_package": firewall.PACKAGE if is_configured and not has_nft else "",
+        "firewall_commands": load if is_configured else [],
+        "firewall_leftover": is_there and not is_configured,
     }

@@ -25,16 +25,16 @@ Entry = dict[str, Any]
 @functools.cache
 def _environment() -> Environment:
     loader = FileSystemLoader(COLLECTION / "templates")
-    found = Environment(  # noqa: S701 - properties and units, no HTML
+    jinja_environment = Environment(  # noqa: S701 - properties and units, no HTML
         loader=loader, trim_blocks=True, keep_trailing_newline=True, undefined=StrictUndefined
     )
-    found.filters |= {
+    jinja_environment.filters |= {
         "environment_value": _environment_value,
         "property_key": escape_key,
         "property_text": property_text,
         "property_value": escape_value,
     }
-    return found
+    return jinja_environment
 
 
 def _environment_value(value: str) -> str:

@@ -29,25 +29,33 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 @dataclass(frozen=True)
 class Firewall:
-    """What a host accepts: `callers` is port -> who connects, `networks` who -> from where.
+    """What a host accepts.
 
-    All that is not in `callers` is left alone. Hosts of the inventory may connect to every port:
-    they are each other's clients, and look after each other.
+    Hosts of the inventory may connect to every port: they are each other's clients, and look after
+    each other.
     """
 
     callers: Mapping[int, frozenset[str]]
+    """Port -> who connects. All that is not in it is left alone."""
     networks: Mapping[str, Sequence[Network]]
+    """Who connects -> from where."""
 
-    def accepts(self, who: str, address: str) -> bool:
+    def accepts(self, caller: str, address: str) -> bool:
         """Return whether an address is one of those from which somebody connects."""
-        found = ipaddress.ip_address(address)
-        return any(found in one for one in self.networks[who] if one.version == found.version)
+        source = ipaddress.ip_address(address)
+        return any(
+            source in network
+            for network in self.networks[caller]
+            if network.version == source.version
+        )
 
     def admits_everybody(self, port: int) -> bool:
         """Return whether every address may connect to a port, as to any that has no rule."""
         callers = self.callers.get(port)
-        networks = (one for who in callers or () for one in self.networks.get(who, ()))
-        return callers is None or any(one.prefixlen == 0 for one in networks)
+        networks = (
+            network for caller in callers or () for network in self.networks.get(caller, ())
+        )
+        return callers is None or any(network.prefixlen == 0 for network in networks)
 
     def files(self) -> dict[str, Entry]:
         """Return the rules, and the unit that loads them at each boot."""
@@ -60,13 +68,13 @@ class Firewall:
     def rules(self) -> str:
         """Return the rules as nftables reads them, which replace the former ones at once."""
         sets = {
-            (who, version): [str(one) for one in found if one.version == version]
-            for who, found in self.networks.items()
+            (caller, version): [str(network) for network in networks if network.version == version]
+            for caller, networks in self.networks.items()
             for version in (4, 6)
         }
         ports = {
-            who: sorted(port for port, found in self.callers.items() if who in found)
-            for who in (CLIENTS, ADMINS)
+            caller: sorted(port for port, callers in self.callers.items() if caller in callers)
+            for caller in (CLIENTS, ADMINS)
         }
         return files.render("firewall.nft.j2", sets=sets, ports=ports, every=sorted(self.callers))
 
@@ -79,12 +87,12 @@ def of_host(
     A port that is any free one cannot be governed.
     """
     callers: dict[int, frozenset[str]] = {}
-    for one in listening:
-        if port := integer(one.port):
-            callers[port] = callers.get(port, frozenset()) | {*one.callers}
-    given = {who: sequence(settings[variable]) for who, variable in NETWORKS.items()}
-    given[NODES] += nodes
-    return Firewall(callers, {who: _collapsed(found) for who, found in given.items()})
+    for endpoint in listening:
+        if port := integer(endpoint.port):
+            callers[port] = callers.get(port, frozenset()) | {*endpoint.callers}
+    sources = {caller: sequence(settings[variable]) for caller, variable in NETWORKS.items()}
+    sources[NODES] += nodes
+    return Firewall(callers, {caller: _collapsed(texts) for caller, texts in sources.items()})
 
 
 def network(text: object) -> Network | None:
@@ -97,7 +105,7 @@ def network(text: object) -> Network | None:
 
 def _collapsed(texts: Iterable[object]) -> list[Network]:
     """Return networks in order, none within another: nftables refuses those in a set."""
-    found = [one for text in texts if (one := network(text))]
-    version_4 = [one for one in found if isinstance(one, ipaddress.IPv4Network)]
-    version_6 = [one for one in found if isinstance(one, ipaddress.IPv6Network)]
+    networks = [parsed for text in texts if (parsed := network(text))]
+    version_4 = [parsed for parsed in networks if isinstance(parsed, ipaddress.IPv4Network)]
+    version_6 = [parsed for parsed in networks if isinstance(parsed, ipaddress.IPv6Network)]
     return [*ipaddress.collapse_addresses(version_4), *ipaddress.collapse_addresses(version_6)]

@@ -19,21 +19,20 @@ TMPFILES_FILE = "/etc/tmpfiles.d/millrace.conf"
 
 @dataclass(frozen=True)
 class Facts:
-    """What was found on a host, as far as the model follows from it.
-
-    `os_release` are the fields of /etc/os-release, `machine` as `uname -m` says. `container` tells
-    that the kernel and the clock are another machine's. `disk_mb` is directory with data -> size
-    of the file system that it is on, in MiB. `python` is the minor version of /usr/bin/python3,
-    such as 3.11, empty where there is none.
-    """
+    """What was found on a host, as far as the model follows from it."""
 
     os_release: Mapping[str, str] = field(default_factory=dict)
+    """The fields of /etc/os-release."""
     machine: str = "x86_64"
+    """As `uname -m` says."""
     cores: int = 2
     memory_mb: int | None = None
     container: bool = False
+    """Whether the kernel and the clock are another machine's."""
     disk_mb: Mapping[str, int] = field(default_factory=dict)
+    """Directory with data -> size of the file system that it is on, in MiB."""
     python: str = ""
+    """The minor version of /usr/bin/python3, such as 3.11, empty where there is none."""
 
     @property
     def family(self) -> Family | None:
@@ -44,16 +43,17 @@ class Facts:
     def release(self) -> str:
         """The release of the system, as its family names releases."""
         family = self.family
-        found = self.os_release.get(family.release_field, "") if family else ""
-        return found.partition(".")[0] if found[:1].isdigit() else found
+        release = self.os_release.get(family.release_field, "") if family else ""
+        return release.partition(".")[0] if release[:1].isdigit() else release
 
 
 @dataclass(frozen=True)
 class Java:
-    """The Java that services run on: its home, and the package that brings it if it is missing."""
+    """The Java that services run on."""
 
     home: str = "/usr"
     package: str = ""
+    """The package that brings it if it is missing."""
     version: int | None = None
 
     @property
@@ -64,15 +64,14 @@ class Java:
 
 @dataclass(frozen=True)
 class HostSettings:
-    """A host by its own variables and by what was found on it; `facts` is None before that.
-
-    `monitored` says whether the inventory has a host that collects its metrics.
-    """
+    """A host by its own variables and by what was found on it."""
 
     name: str
     settings: Mapping[str, Any]
     facts: Facts | None = None
+    """What was found on it, None before that."""
     monitored: bool = False
+    """Whether the inventory has a host that collects its metrics."""
 
     def address(self, variable: str) -> str:
         """Return where others reach the host: by a variable, else as Ansible does, else by name."""
@@ -85,8 +84,8 @@ class HostSettings:
     @property
     def memory_mb(self) -> int | None:
         """Memory in MiB, None while it is not known."""
-        given: int = self.settings["host_memory_mb"]
-        return given or (self.facts.memory_mb if self.facts else None) or None
+        configured: int = self.settings["host_memory_mb"]
+        return configured or (self.facts.memory_mb if self.facts else None) or None
 
     @property
     def cores(self) -> int:
@@ -96,15 +95,15 @@ class HostSettings:
     @property
     def family(self) -> Family:
         """The family of its system, the default one before the host was inspected."""
-        found = self.facts.family if self.facts else None
-        return found or systems.families()[systems.DEFAULT]
+        family = self.facts.family if self.facts else None
+        return family or systems.families()[systems.DEFAULT]
 
     @property
     def java(self) -> Java:
         """The Java that runs its services; the system's own before the host was inspected."""
-        given, package = self.settings["java_home"], self.settings["java_package"]
+        java_home, package = self.settings["java_home"], self.settings["java_package"]
         # Compared with what the host reports: without a slash at its end.
-        home = str(PurePosixPath(given)) if given else ""
+        home = str(PurePosixPath(java_home)) if java_home else ""
         if self.facts is None:
             return Java(home or Java.home, package)
         version = self.family.java_releases.get(self.facts.release)
@@ -147,10 +146,12 @@ class HostSettings:
 
 def mount_unit(path: str) -> str:
     """Return the name of the systemd unit that mounts a path, as `systemd-escape --path` does."""
-    parts = [part for part in path.split("/") if part]
-    escaped = "-".join(re.sub(r"[^\w:.]", _escape, part, flags=re.ASCII) for part in parts)
+    components = [component for component in path.split("/") if component]
+    escaped = "-".join(
+        re.sub(r"[^\w:.]", _escape, component, flags=re.ASCII) for component in components
+    )
     return (f"\\x2e{escaped[1:]}" if escaped.startswith(".") else escaped) + ".mount"
 
 
-def _escape(found: re.Match[str]) -> str:
-    return "".join(f"\\x{byte:02x}" for byte in found[0].encode())
+def _escape(match: re.Match[str]) -> str:
+    return "".join(f"\\x{byte:02x}" for byte in match[0].encode())

@@ -18,37 +18,35 @@ CONNECTION = (
 
 @dataclass(frozen=True)
 class Expression:
-    """What a value consists of that is an expression or encrypted.
-
-    `clear` is text -> where it is written, of the clear texts in it; `hidden` says whether it has
-    other parts: from a vault, an environment variable, a service or the command line.
-    """
+    """What a value consists of that is an expression or encrypted."""
 
     clear: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Text -> where it is written, of the clear texts in it."""
     hidden: bool = True
+    """Whether it has other parts: from a vault, an environment variable, a service or the command
+    line."""
 
 
 @dataclass(frozen=True)
 class HostVariables:
-    """A host's variables as they are resolved.
-
-    `unresolved` is variable -> why it has no value, with the file where it is written, `unreadable`
-    file -> why the variables in it are missing.
-    `connection` holds those of Ansible's own variables (`CONNECTION`) that are set, `others` the
-    names of all other variables. `places` is a variable, or a part of one (`variable[key]`) -> the
-    file and line where it is written, as far as that is known. `expressions` is place
-    (`variable[key]`, or a whole variable) -> what the value consists of, of those that may be
-    secrets and are not plain clear text.
-    """
+    """A host's variables as they are resolved."""
 
     name: str
     variables: Mapping[str, Any] = field(default_factory=dict)
     unresolved: Mapping[str, str] = field(default_factory=dict)
+    """Variable -> why it has no value, with the file where it is written."""
     connection: Mapping[str, Any] = field(default_factory=dict)
+    """Those of Ansible's own variables (`CONNECTION`) that are set."""
     expressions: Mapping[str, Expression] = field(default_factory=dict)
+    """Place (`variable[key]`, or a whole variable) -> what the value consists of, of those that may
+    be secrets and are not plain clear text."""
     unreadable: Mapping[str, str] = field(default_factory=dict)
+    """File -> why the variables in it are missing."""
     others: frozenset[str] = frozenset()
+    """The names of all other variables."""
     places: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+    """A variable, or a part of one (`variable[key]`) -> the file and line where it is written, as
+    far as that is known."""
 
     def is_unknown(self, variable: str) -> bool:
         """Return whether the inventory may set a variable to a value that is not known."""
@@ -58,9 +56,10 @@ class HostVariables:
 
 @dataclass(frozen=True)
 class FileFinding:
-    """A setting of an inventory file without effect; `line` is 0 for the file as a whole.
+    """A setting of an inventory file without effect."""
 
-    `kind` is one of
+    kind: str
+    """One of
 
     - `twice`: its mapping has the key again, first on the line `text`
     - `number`: YAML reads `text` as the number `value`
@@ -82,10 +81,9 @@ class FileFinding:
     - `cycle`: the group has the group `text` in it, which has it
     - `secrets`: the directory of secrets cannot be used, because of `text`
     """
-
-    kind: str
     path: str
     line: int
+    """Its line, 0 for the file as a whole."""
     name: str
     text: str
     value: str = ""
@@ -100,64 +98,74 @@ class FileFinding:
 class Secrets:
     """What the control node keeps in a directory beside the inventory, none of it shown anywhere.
 
-    `authority` is the certificate of Kafka's CA, `zookeeper_authority` that of the CA of
-    ZooKeeper's members, `zookeeper_clients_authority` that of its clients, `connect_authority` that
-    of Kafka Connect's REST interface, `certificates` are keys with certificates and chain by their
-    names (`host/node`), `passwords` those of Kafka's users that the inventory does not give, and
-    those of the schema registry's (`schema_registry/user`), `texts` other secrets by their names.
-    Everything is PEM or plain text. `store` is the directory's generation, None where it has none,
-    `mode` the permissions of the directory, 0 where it is not there; secrets are the same with
-    others of both.
+    Everything is PEM or plain text. Secrets are the same with another `store` and `mode`.
     """
 
     directory: str = ""
     authority: str = field(default="", repr=False)
+    """The certificate of Kafka's CA."""
     certificates: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Keys with certificates and chain by their names (`host/node`)."""
     passwords: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Those of Kafka's users that the inventory does not give, and those of the schema registry's
+    (`schema_registry/user`)."""
     texts: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Other secrets by their names."""
     zookeeper_authority: str = field(default="", repr=False)
+    """The certificate of the CA of ZooKeeper's members."""
     zookeeper_clients_authority: str = field(default="", repr=False)
+    """The certificate of the CA of ZooKeeper's clients."""
     connect_authority: str = field(default="", repr=False)
+    """The certificate of the CA of Kafka Connect's REST interface."""
     store: Store | None = field(default=None, compare=False)
+    """The directory's generation, None where it has none."""
     mode: int = field(default=0, compare=False)
+    """The permissions of the directory, 0 where it is not there."""
 
 
 @dataclass(frozen=True)
 class Inventory:
-    """Groups, and the hosts that are in one of Millrace's; `directory` is the inventory's.
-
-    `cluster_id` is the id that is kept there, `cluster_id_error` what is wrong with its file;
-    `secrets` are what is kept in its directory of secrets, `authority_error` is why the site's own
-    CA cannot be used, `authority_days` how long it is valid, None where that is not known.
-    `parameters` are the variables of the command line (-e), `file_findings` the settings in
-    its files without effect. `resolved` is name -> addresses, of the hosts' names
-    where a firewall needs them or a service may be open. `sources` are those of the run (-i),
-    `places` is `group NAME`, `host NAME` or a variable -> the files and lines that name it.
-    """
+    """Groups, and the hosts that are in one of Millrace's."""
 
     groups: Mapping[str, Sequence[str]]
     hosts: Mapping[str, HostVariables]
     directory: str = ""
+    """The inventory's directory."""
     cluster_id: str = ""
+    """The id that is kept in the directory."""
     cluster_id_error: str = ""
+    """What is wrong with the file of the id."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    """The variables of the command line (-e)."""
     file_findings: Sequence[FileFinding] = ()
+    """The settings in its files without effect."""
     secrets: Secrets = field(default_factory=Secrets)
+    """What is kept in its directory of secrets."""
     authority_error: str = ""
+    """Why the site's own CA cannot be used."""
     authority_days: float | None = None
+    """How long the site's own CA is valid, None where that is not known."""
     resolved: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Name -> addresses, of the hosts' names where a firewall needs them or a service may be
+    open."""
     sources: Sequence[str] = ()
+    """Those of the run (-i)."""
     places: Mapping[str, Sequence[str]] = field(default_factory=dict, repr=False, compare=False)
+    """`group NAME`, `host NAME` or a variable -> the files and lines that name it."""
 
     @property
     def misread(self) -> list[FileFinding]:
         """What is missing here for which nothing may be done with the rest."""
-        return [one for one in self.file_findings if one.kind in ("unread", "cycle", "secrets")]
+        return [
+            finding
+            for finding in self.file_findings
+            if finding.kind in ("unread", "cycle", "secrets")
+        ]
 
     @property
     def unread_sources(self) -> list[FileFinding]:
         """The sources that Ansible cannot read, or not all of."""
-        return [one for one in self.file_findings if one.kind in ("unread", "cycle")]
+        return [finding for finding in self.file_findings if finding.kind in ("unread", "cycle")]
 
     def members(self, group: str) -> list[str]:
         """Return the hosts of a group, none if the group is not defined."""

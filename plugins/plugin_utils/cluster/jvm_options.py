@@ -67,31 +67,33 @@ _WORDS = (
 
 @dataclass(frozen=True)
 class OpenedPort:
-    """A port that an option of Java opens; `loopback` says whether only its host can reach it."""
+    """A port that an option of Java opens."""
 
     option: str
     port: int
     loopback: bool
+    """Whether only its host can reach it."""
 
 
 @dataclass(frozen=True)
 class RemoteControl:
-    """An option of Java by which other hosts may control the JVM: its port, 0 for any.
-
-    `missing` is what it does not ask for, `fix` how to change that. With `by_anybody` whoever
-    reaches the port needs nothing else; otherwise somebody has to see a login.
-    """
+    """An option of Java by which other hosts may control the JVM."""
 
     option: str
     port: int
+    """Its port, 0 for any."""
     missing: str
+    """What it does not ask for."""
     fix: str
+    """How to change that."""
     by_anybody: bool
+    """Whether whoever reaches the port needs nothing else; otherwise somebody has to see a
+    login."""
 
 
-def java_words(given: object) -> list[str]:
+def java_words(options: object) -> list[str]:
     """Return the options of a JVM as systemd and Spark split them."""
-    return [*_words(given if isinstance(given, str) else " ".join(map(str, sequence(given))))]
+    return [*_words(options if isinstance(options, str) else " ".join(map(str, sequence(options))))]
 
 
 @functools.lru_cache
@@ -104,24 +106,24 @@ def _words(text: str) -> tuple[str, ...]:
 
 def opened_ports(words: Iterable[str]) -> list[OpenedPort]:
     """Return the ports that options of Java open, of an option given twice the last one."""
-    given = list(words)
-    jmx = [word[len(_JMX_HOST) :] for word in given if word.startswith(_JMX_HOST)]
-    found: dict[str, OpenedPort] = {}
-    for match in filter(None, map(_LISTENING.match, given)):
+    options = list(words)
+    jmx = [word[len(_JMX_HOST) :] for word in options if word.startswith(_JMX_HOST)]
+    ports: dict[str, OpenedPort] = {}
+    for match in filter(None, map(_LISTENING.match, options)):
         # A debugger's port without a host is the loopback's, that of JMX every address's.
-        own = {"option": "".join(jmx[-1:]), "agent": match["host"] or "localhost"}
+        hosts = {"option": "".join(jmx[-1:]), "agent": match["host"] or "localhost"}
         kind = next(name for name in ("option", "agent", "jar") if match[name])
         option = match[kind].rstrip("=:")
-        loopback = bool(_LOOPBACK.fullmatch(own.get(kind, match["bound"] or "")))
-        found[option] = OpenedPort(option, int(match["port"]), loopback)
-    return [one for one in found.values() if one.port]  # with 0 Java chooses one
+        loopback = bool(_LOOPBACK.fullmatch(hosts.get(kind, match["bound"] or "")))
+        ports[option] = OpenedPort(option, int(match["port"]), loopback)
+    return [opened for opened in ports.values() if opened.port]  # with 0 Java chooses one
 
 
 def remote_control(words: Iterable[str]) -> list[RemoteControl]:
     """Return the options that let other hosts control a JVM without a login, or without TLS."""
-    given = list(words)
-    found = [_debugger(match[1]) for match in filter(None, map(_DEBUGGER.fullmatch, given))]
-    return [one for one in (_jmx(given), *found) if one]
+    options = list(words)
+    debuggers = [_debugger(match[1]) for match in filter(None, map(_DEBUGGER.fullmatch, options))]
+    return [control for control in (_jmx(options), *debuggers) if control]
 
 
 def _jmx(words: Sequence[str]) -> RemoteControl | None:
@@ -150,7 +152,7 @@ def _jmx(words: Sequence[str]) -> RemoteControl | None:
 
 def _debugger(text: str) -> RemoteControl | None:
     """Return the port of a debugger, None where it has none or only its own host reaches it."""
-    options = dict(one.partition("=")[::2] for one in text.split(","))
+    options = dict(option.partition("=")[::2] for option in text.split(","))
     host, _, port = options.get("address", "").rpartition(":")
     # Without a host it listens on loopback (JDK 9).
     if options.get("server") != "y" or not host or _LOOPBACK.fullmatch(host):
@@ -168,7 +170,7 @@ def flags() -> dict[str, dict[str, Any]]:
 
 def releases_in(name: str) -> list[int]:
     """Return the numbers in the name of a package or a directory that may be a feature release."""
-    return [int(found) for found in _RELEASE.findall(name)]
+    return [int(number) for number in _RELEASE.findall(name)]
 
 
 def release_in(name: str) -> int | None:
@@ -188,12 +190,12 @@ def problem(word: str, before: Container[str], releases: Sequence[int]) -> tuple
         return _of_flag(word, before, releases)
     stack = _STACK.fullmatch(word)
     if stack and int(stack["number"]) * _KIB[stack["unit"].lower()] < _LEAST_STACK_KIB:
-        what = f"{word} is {stack['number']} {'KiB' if stack['unit'] else 'bytes'}."
-        return what, f"Set {_LEAST_STACK_KIB}k or more, such as -Xss1m."
+        message = f"{word} is {stack['number']} {'KiB' if stack['unit'] else 'bytes'}."
+        return message, f"Set {_LEAST_STACK_KIB}k or more, such as -Xss1m."
     if word in _WORDS or word.startswith(_PREFIXES):
         return None
     name = re.split(r"[:=]", word)[0]
-    near = nearest(name, [*_WORDS, *(one.rstrip(":") for one in _PREFIXES)])
+    near = nearest(name, [*_WORDS, *(prefix.rstrip(":") for prefix in _PREFIXES)])
     return f"Java has no option {name}.", f"Did you mean {near}?" if near else "Delete it."
 
 
@@ -202,16 +204,16 @@ def _of_flag(word: str, before: Container[str], releases: Sequence[int]) -> tupl
     name = match["name"] if match else word[4:]
     entry = table.get(name)
     if match is None or entry is None or not {*entry["java"]} & {*releases}:
-        known = [one for one in table if {*table[one]["java"]} & {*releases}]
-        near = nearest(name, known, cutoff=0.85)
+        available = [flag for flag in table if {*table[flag]["java"]} & {*releases}]
+        near = nearest(name, available, cutoff=0.85)
         have = "have" if len(releases) > 1 else "has"
-        what = f"Java {' and '.join(map(str, releases))} {have} no option -XX:{name}."
-        return what, f"Did you mean {near}? Otherwise delete it." if near else "Delete it."
+        message = f"Java {' and '.join(map(str, releases))} {have} no option -XX:{name}."
+        return message, f"Did you mean {near}? Otherwise delete it." if near else "Delete it."
     unlock = f"-XX:+Unlock{entry.get('unlock', '')}VMOptions"
     if "unlock" in entry and unlock not in before and word != unlock:
         return f"Java takes {name} only after {unlock}.", f"Put {unlock} before it, or delete it."
-    wanted = _wanted(name, entry["type"], match["sign"], (match["value"] or "").lstrip(":="))
-    return (f"Java does not take {word}.", wanted) if wanted else None
+    fix = _wanted(name, entry["type"], match["sign"], (match["value"] or "").lstrip(":="))
+    return (f"Java does not take {word}.", fix) if fix else None
 
 
 def _wanted(name: str, kind: str, sign: str, value: str) -> str:

@@ -77,5 +77,9 @@ def better_versions(product: str, version: str) -> list[str]:
         ),
         key=release_numbers,
     )
-    line = [one for one in good if release_numbers(one)[:2] == release_numbers(version)[:2]]
+    line = [
+        candidate
+        for candidate in good
+        if release_numbers(candidate)[:2] == release_numbers(version)[:2]
+    ]
     return list(dict.fromkeys([*line[-1:], *good[-1:]]))

@@ -21,10 +21,10 @@ Operations = Mapping[str, Callable[[Any, Cluster], Options]]
 def _products() -> Mapping[str, tuple[str, Operations]]:
     """Return module -> its product, and the modules of that product."""
     return {
-        module: (product, found.OPERATIONS)
+        module: (product, options_module.OPERATIONS)
         for product in registry.ENTRIES
-        if (found := registry.module(product, "module_options"))
-        for module in found.OPERATIONS
+        if (options_module := registry.module(product, "module_options"))
+        for module in options_module.OPERATIONS
     }
 
 

@@ -22,12 +22,15 @@ _MOST_CHARACTERS = 300
 
 @dataclass(frozen=True)
 class Generation:
-    """A state of the directory: its random name, its number, and who made it when."""
+    """A state of the directory."""
 
     name: str
+    """Its random name."""
     number: int
     made: str
+    """When it was made."""
     by: str
+    """Who made it."""
 
     def __str__(self) -> str:
         """Return it as a message names it."""
@@ -36,15 +39,15 @@ class Generation:
 
 @dataclass(frozen=True)
 class Store:
-    """The generations of a directory of secrets, the present one last.
-
-    `digest` is that of what it holds. `replacing` are the users of Kafka whose password may replace
-    another one there: rotate_secrets.yml has made it, and Kafka may not have it yet.
-    """
+    """The generations of a directory of secrets."""
 
     generations: tuple[Generation, ...]
+    """Its generations, the present one last."""
     digest: str = field(default="", repr=False)
+    """That of what it holds."""
     replacing: tuple[str, ...] = ()
+    """The users of Kafka whose password may replace another one there: rotate_secrets.yml has made
+    it, and Kafka may not have it yet."""
 
     @property
     def generation(self) -> Generation:
@@ -79,7 +82,7 @@ def parse(text: str) -> Store | None:
         return None
     try:
         data = json.loads(text)
-        generations = tuple(Generation(**one) for one in data.pop("generations"))
+        generations = tuple(Generation(**entry) for entry in data.pop("generations"))
         replacing = tuple(data.pop("replacing"))
         return Store(**data, generations=(generations[0], *generations[1:]), replacing=replacing)
     except (LookupError, TypeError, AttributeError) as error:
@@ -114,7 +117,9 @@ def _is_valid(generation: Generation) -> bool:
 
 def contains(store: Store | None, generation: Generation) -> bool:
     """Return whether a directory is of a generation, or came after it."""
-    return store is not None and generation.name in [one.name for one in store.generations]
+    return store is not None and generation.name in [
+        recorded.name for recorded in store.generations
+    ]
 
 
 def newer_hosts(

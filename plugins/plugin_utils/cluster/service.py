@@ -33,15 +33,15 @@ CALLERS: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Listening:
-    """What a service listens on: a name of it, the port as the inventory gives it, 0 for any.
-
-    `callers` are those that connect, of `CALLERS`.
-    """
+    """What a service listens on."""
 
     service: str
     name: str
+    """A name of it."""
     port: int
+    """The port as the inventory gives it, 0 for any."""
     callers: tuple[str, ...]
+    """Those that connect, of `CALLERS`."""
 
 
 class Part(ABC):
@@ -156,19 +156,19 @@ class Part(ABC):
     @property
     def listening(self) -> list[Listening]:
         """All that it listens on, and who connects."""
-        found = self.ports.items()
-        return [Listening(self.product, name, port, self.callers(name)) for name, port in found]
+        ports = self.ports.items()
+        return [Listening(self.product, name, port, self.callers(name)) for name, port in ports]
 
     def addresses(self, hosts: Mapping[str, HostSettings], port: str) -> list[str]:
         """Return where the product is on hosts, `host:port`, by the variable of the port."""
         return [host.endpoint(self.address_variable, port) for host in hosts.values()]
 
-    def unit(self, name: str, what: str, command: str, **more: Any) -> dict[str, Entry]:  # noqa: ANN401 - what the template takes
+    def unit(self, name: str, description: str, command: str, **options: Any) -> dict[str, Entry]:  # noqa: ANN401 - what the template takes
         """Return the file of a hardened systemd service."""
         values = {
-            **{"name": name, "description": what, "user": self.user, "group": self.user},
+            **{"name": name, "description": description, "user": self.user, "group": self.user},
             **{"exec": command, "stop_timeout": 60, "write_paths": []},
-            **more,
+            **options,
         }
         text = files.render("service.j2", unit=values)
         return {f"/etc/systemd/system/{name}.service": files.text(text, restart=True)}
@@ -197,7 +197,7 @@ class Certified(Part):
     def certificate_names(self) -> tuple[str, ...]:
         """The names in its certificates."""
         names = (self.name, self.address, "localhost")
-        return tuple(dict.fromkeys(canonical(one) for one in names))
+        return tuple(dict.fromkeys(canonical(name) for name in names))
 
     def server_certificate(self, path: str) -> Certificate:
         """Return one that has the name of the host, of the CA that clients of Kafka trust."""
@@ -207,21 +207,28 @@ class Certified(Part):
 
     def secret(self, text: str, **options: Any) -> Entry:  # noqa: ANN401 - as `files.text`
         """Return the entry of a file that its account alone can read."""
-        own = {"owner": self.user, "group": self.user, "mode": "0400", "secret": True}
-        return files.text(text, **{**own, **options})
+        defaults = {"owner": self.user, "group": self.user, "mode": "0400", "secret": True}
+        return files.text(text, **{**defaults, **options})
 
     def certificate_files(self) -> dict[str, Entry]:
         """Return its keys with their certificates, which are read at a start."""
-        kept = self.secrets.certificates
+        recorded = self.secrets.certificates
         return {
-            one.path: self.secret(kept.get(one.name, ""), restart=True) for one in self.certificates
+            certificate.path: self.secret(recorded.get(certificate.name, ""), restart=True)
+            for certificate in self.certificates
         }
 
     def lacking(self, texts: Mapping[str, str]) -> list[str]:
         """Return the names of certificates and of texts, name -> text, that are not there."""
-        kept = self.secrets.certificates
-        wanted = {**{one.name: kept.get(one.name) for one in self.certificates}, **texts}
-        return [name for name, text in wanted.items() if not text]
+        recorded = self.secrets.certificates
+        required = {
+            **{
+                certificate.name: recorded.get(certificate.name)
+                for certificate in self.certificates
+            },
+            **texts,
+        }
+        return [name for name, text in required.items() if not text]
 
 
 class Configured(Part):
@@ -277,23 +284,22 @@ class Configured(Part):
 
 @dataclass(frozen=True)
 class Service(Configured):
-    """A service on a host; a new one is one more such class.
-
-    `closed` is what to set its variable of security to, so that it is not open to everybody.
-    `scripts` are commands besides the distribution's tools, which `tool_template` starts.
-    `heap_name` ends the name of the variable with the heap of its JVM. `previous` is the file with
-    what the service was started with, where one is kept. `leftovers` is what teardown removes
-    besides its files, such as files that another inventory brings; with a slash at the end only if
-    it is empty: what Millrace did not bring may be in it.
-    """
+    """A service on a host; a new one is one more such class."""
 
     host: HostSettings
     closed: ClassVar[str] = STANDARD
+    """What to set its variable of security to, so that it is not open to everybody."""
     scripts: ClassVar[tuple[str, ...]] = ()
+    """Commands besides the distribution's tools."""
     tool_template: ClassVar[str] = "tool.sh.j2"
+    """What starts `scripts`."""
     heap_name: ClassVar[str] = "heap"
+    """The end of the name of the variable with the heap of its JVM."""
     previous: ClassVar[str] = ""
+    """The file with what the service was started with, where one is kept."""
     leftovers: ClassVar[tuple[str, ...]]
+    """What teardown removes besides its files, such as files that another inventory brings; with a
+    slash at the end only if it is empty: what Millrace did not bring may be in it."""
 
     @property
     @abstractmethod
@@ -454,7 +460,7 @@ class Service(Configured):
     def _environment(self) -> dict[str, str]:
         """Return the environment of its processes."""
 
-    def unit(self, name: str, what: str, command: str, **more: Any) -> dict[str, Entry]:  # noqa: ANN401 - what the template takes
+    def unit(self, name: str, description: str, command: str, **options: Any) -> dict[str, Entry]:  # noqa: ANN401 - what the template takes
         """Return the file of a hardened systemd service."""
         values = {
             "environment_file": f"{self.config_dir}/environment",
@@ -462,9 +468,9 @@ class Service(Configured):
             "write_paths": self.write_paths,
             "crash_dir": self.crashes.directory,
             "end_script": self.crashes.end_script,
-            **more,
+            **options,
         }
-        return super().unit(name, what, command, **values)
+        return super().unit(name, description, command, **values)
 
     def copy(self, name: str) -> dict[str, Entry]:
         """Return a file of the service's role as it lies among its configuration."""
@@ -496,7 +502,7 @@ class Server(Service):
         options = " ".join([*self.settings[self.jvm.options_variable], *agent])
         return {self._options: f"-Xms{self.heap} -Xmx{self.heap} {options}"}
 
-    def server(self, who: str, logging: str, program: str, **more: Any) -> dict[str, Entry]:  # noqa: ANN401 - as `unit`
+    def server(self, role: str, logging: str, program: str, **options: Any) -> dict[str, Entry]:  # noqa: ANN401 - as `unit`
         """Return its systemd service: who it is, options of its logging, class and arguments."""
         # A JVM that ran out of memory may go on without some of its threads: it exits instead, and
         # systemd starts it again.
@@ -504,7 +510,7 @@ class Server(Service):
             f"{self.host.java.binary} -server -XX:+ExitOnOutOfMemoryError ${self._options} "
             f"-Djava.awt.headless=true {logging} -cp {self.class_path} {program}"
         )
-        return self.unit(self.product, f"{self.title} {self.version} ({who})", command, **more)
+        return self.unit(self.product, f"{self.title} {self.version} ({role})", command, **options)
 
     @property
     def _options(self) -> str:

@@ -20,8 +20,8 @@ def commands(
     if not names:
         return {}
     script = files.render(template, **values)
-    every = dict.fromkeys(word for name in names for word in (name, name.removesuffix(".sh")))
+    links = dict.fromkeys(word for name in names for word in (name, name.removesuffix(".sh")))
     return {
         launcher: files.text(script, mode="0755"),
-        **{f"/usr/local/bin/{name}": files.link(launcher) for name in every},
+        **{f"/usr/local/bin/{name}": files.link(launcher) for name in links},
     }

@@ -23,34 +23,39 @@ Option = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Invalid:
-    """A variable whose value its argument spec refuses, and what the spec says."""
+    """A variable whose value its argument spec refuses."""
 
     name: str
     message: str
+    """What the spec says."""
 
 
 @functools.cache
 def documented() -> Mapping[str, Option]:
     """Return variable -> its argument spec, of the main entry point of every role."""
-    found: dict[str, Option] = {}
+    specs: dict[str, Option] = {}
     for role in ROLES:
         document = files.parse_yaml(files.read(f"roles/{role}/meta/argument_specs.yml"))
         options = document["argument_specs"]["main"]["options"]
         # The roles that use the internal role provide its required options.
-        found |= {x: o for x, o in options.items() if role != "service" or not o.get("required")}
-    return found
+        specs |= {
+            name: option
+            for name, option in options.items()
+            if role != "service" or not option.get("required")
+        }
+    return specs
 
 
 @functools.cache
 def parameters() -> Mapping[str, Option]:
     """Return what may be given to a playbook besides documented variables -> its argument spec."""
     document = files.parse_yaml(files.read("meta/parameters.yml"))
-    found: dict[str, Option] = dict(document["parameters"])
+    specs: dict[str, Option] = dict(document["parameters"])
     for role in ROLES:
         document = files.parse_yaml(files.read(f"roles/{role}/meta/argument_specs.yml"))
         for entry in document["argument_specs"].values():
-            found |= entry.get("options", {})
-    return {name: option for name, option in found.items() if name not in documented()}
+            specs |= entry.get("options", {})
+    return {name: option for name, option in specs.items() if name not in documented()}
 
 
 def defaults() -> dict[str, Any]:
@@ -104,7 +109,7 @@ def convert(name: str, value: object, option: Option) -> tuple[Any, list[str]]:
         errors, converted = [f"{name} cannot be converted: {error}"], None
     # A value of the wrong type also fails further checks, whose errors are redundant.
     other_type = (f"argument '{name}' is of type", f"Elements value for option '{name}' is of type")
-    errors = [one for one in errors if one.startswith(other_type)] or errors
+    errors = [error for error in errors if error.startswith(other_type)] or errors
     if errors and option.get("no_log"):
         return None, [f"The value of {name} is refused; it is secret and not shown."]
     return converted, [
@@ -114,13 +119,13 @@ def convert(name: str, value: object, option: Option) -> tuple[Any, list[str]]:
 
 def _nearest(option: Option, unknown: Iterable[Sequence[str]]) -> str:
     """Return which keys were meant by unknown ones, each with the keys above it, if any is near."""
-    found: list[str] = []
+    meant: list[str] = []
     for _, *parents, key in unknown:
-        known = option.get("options", {})
+        options = option.get("options", {})
         for parent in parents:
-            known = known.get(parent, {}).get("options", {})
-        found += filter(None, [nearest(str(key), list(known))])
-    return f" Did you mean {listing(sorted({*found}))}?" if found else ""
+            options = options.get(parent, {}).get("options", {})
+        meant += filter(None, [nearest(str(key), list(options))])
+    return f" Did you mean {listing(sorted({*meant}))}?" if meant else ""
 
 
 def _mismatch(name: str, value: object, option: Option) -> str:
@@ -132,15 +137,15 @@ def _mismatch(name: str, value: object, option: Option) -> str:
         return wrong
     if isinstance(value, Mapping):
         options = option.get("options", {}).items()
-        parts = [(f"{key} of {name}", value.get(key), one) for key, one in options]
+        nested = [(f"{key} of {name}", value.get(key), spec) for key, spec in options]
     else:
         element = {key: option[key] for key in ("options", "no_log") if key in option}
         element["type"] = option.get("elements", "raw")
-        parts = [(f"An entry of {name}", part, element) for part in sequence(value)]
+        nested = [(f"An entry of {name}", entry, element) for entry in sequence(value)]
         if element["type"] == "dict":
-            parts = [(name, part, element) for part in sequence(value) if mapping(part)]
-    found = (_mismatch(*part) for part in parts if part[1] is not None)
-    return next(filter(None, found), "")
+            nested = [(name, entry, element) for entry in sequence(value) if mapping(entry)]
+    mismatches = (_mismatch(*arguments) for arguments in nested if arguments[1] is not None)
+    return next(filter(None, mismatches), "")
 
 
 def _type_mismatch(name: str, value: object, option: Option) -> str:
@@ -191,7 +196,7 @@ def _on_control_node(option: Option) -> dict[str, Any]:
 
     Defaults are resolved by the model, and paths by the host: nothing in it is expanded here.
     """
-    spec = {key: part for key, part in option.items() if key not in ("default", "required")}
+    spec = {key: value for key, value in option.items() if key not in ("default", "required")}
     for key in ("type", "elements"):
         if spec.get(key) == "path":
             spec[key] = "str"

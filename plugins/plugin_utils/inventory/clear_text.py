@@ -42,10 +42,11 @@ _JINJA = Environment(  # noqa: S701 - it only parses
 
 @dataclass(frozen=True)
 class _Template:
-    """The parts of a value: texts in it, names that may be variables, and lookups."""
+    """The parts of a value."""
 
     texts: tuple[str, ...]
     names: frozenset[str] = frozenset()
+    """Names that may be variables."""
     lookups: frozenset[str] = frozenset()
 
 
@@ -58,14 +59,14 @@ def _parsed(text: str) -> _Template:
         root = _JINJA.parse(text)
     except TemplateSyntaxError:
         return _Template((text,))
-    constants = [str(one.value) for one in root.find_all(nodes.Const)]
-    variables = [one.name for one in root.find_all(nodes.Name)]
-    attributes = [one.attr for one in root.find_all(nodes.Getattr)]
+    constants = [str(node.value) for node in root.find_all(nodes.Const)]
+    variables = [node.name for node in root.find_all(nodes.Name)]
+    attributes = [node.attr for node in root.find_all(nodes.Getattr)]
     return _Template(
-        (*constants, *(one.data for one in root.find_all(nodes.TemplateData))),
+        (*constants, *(node.data for node in root.find_all(nodes.TemplateData))),
         # As in lookup('vars', 'name') and hostvars['k1'].name.
         frozenset((*constants, *variables, *attributes)),
-        frozenset(_lookup(one) for one in root.find_all(nodes.Call) if _is_lookup(one)),
+        frozenset(_lookup(call) for call in root.find_all(nodes.Call) if _is_lookup(call)),
     )
 
 
@@ -190,7 +191,7 @@ def expressions(
     `variable[key]`, `variable[name]` of a user, or the variable where it has no such parts.
     Ansible's own passwords are there in any case, since only Ansible resolves them.
     """
-    found = {}
+    by_place = {}
     for variable in (*CONFIGS, *OPTIONS, *FILES, *RECEIVERS, *TEXTS, *PASSWORDS, *LOGINS):
         for place, value in _places(variable, raw.get(variable), values.get(variable)):
             parts = _Parts(scope, given, files)
@@ -198,12 +199,12 @@ def expressions(
             if parts.reads_files:
                 parts.add_files(files.read_by(value, {**defaults(), **scope}))
             if parts.hidden or parts.computed or variable in LOGINS:
-                found[place] = Expression(parts.clear, parts.hidden)
-    return found
+                by_place[place] = Expression(parts.clear, parts.hidden)
+    return by_place
 
 
 def _is_list_of_mappings(raw: object) -> TypeGuard[list[Mapping[str, Any]]]:
-    return isinstance(raw, list) and all(isinstance(x, Mapping) for x in raw)
+    return isinstance(raw, list) and all(isinstance(entry, Mapping) for entry in raw)
 
 
 def _places(variable: str, raw: object, resolved: object) -> Iterator[tuple[str, object]]:
@@ -211,8 +212,8 @@ def _places(variable: str, raw: object, resolved: object) -> Iterator[tuple[str,
     if isinstance(raw, Mapping):
         yield from ((f"{variable}[{key}]", value) for key, value in raw.items())
     elif variable in PASSWORDS and _is_list_of_mappings(raw):
-        for one, named in zip(raw, sequence(resolved), strict=False):
+        for entry, named in zip(raw, sequence(resolved), strict=False):
             name = mapping(named).get(PASSWORDS[variable])
-            yield f"{variable}[{name}]", one.get("password")
+            yield f"{variable}[{name}]", entry.get("password")
     elif raw is not None:
         yield variable, raw

@@ -30,20 +30,20 @@ def findings(sources: Iterable[str], hosts: Collection[str]) -> list[FileFinding
     """
     ours = frozenset((*GROUPS, *hosts))
     return [
-        one
+        finding
         for source in map(Path, (text for text in sources if "," not in text))
         if source.exists()
         for path in _files(source)
-        for one in _of_file(path, ours)
+        for finding in _of_file(path, ours)
     ]
 
 
 def _files(source: Path) -> Iterator[Path]:
     """Yield the files of a source that are YAML, as far as their names say."""
     directory = source if source.is_dir() else source.parent
-    own = sorted(source.iterdir()) if source.is_dir() else [source]
+    paths = sorted(source.iterdir()) if source.is_dir() else [source]
     beside = (path for name in VARIABLES for path in sorted((directory / name).rglob("*")))
-    for path in (*own, *beside):
+    for path in (*paths, *beside):
         if path.is_file() and path.suffix in ENDS:
             yield path
 
@@ -68,17 +68,17 @@ def _of_node(
         first: dict[str, int] = {}
         for key, value in node.value:
             name, line = str(key.value), key.start_mark.line + 1
-            part = documented().get(name) if option is None else _part(option, name)
-            own = part is not None
-            inside = within or own or name in ours
+            spec = documented().get(name) if option is None else _part(option, name)
+            is_documented = spec is not None
+            inside = within or is_documented or name in ours
             near = nearest(name, STRUCTURE, NEARLY)
-            skipped = near and name not in (*STRUCTURE, *ours) and not own
+            skipped = near and name not in (*STRUCTURE, *ours) and not is_documented
             if skipped and _is_inventory(path) and isinstance(value, yaml.MappingNode):
                 yield FileFinding("structure", path, line, name, near)
             if name in first and name != _MERGE and inside:
                 yield FileFinding("twice", path, line, name, str(first[name]))
             first.setdefault(name, line)
-            yield from _of_node(value, path, ours, part, within=inside)
+            yield from _of_node(value, path, ours, spec, within=inside)
     elif isinstance(node, yaml.SequenceNode):
         element = None if option is None else {**option, "type": option.get("elements", "raw")}
         for entry in node.value:
@@ -92,8 +92,8 @@ def _of_node(
 
 def _part(option: Option, key: str) -> Option:
     """Return the spec of a key of a variable; what is in a mapping of any keys has no type."""
-    found: Option = option.get("options", {}).get(key, {"type": "raw"})
-    return found
+    spec: Option = option.get("options", {}).get(key, {"type": "raw"})
+    return spec
 
 
 def _is_inventory(path: str) -> bool:

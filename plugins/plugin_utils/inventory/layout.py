@@ -46,16 +46,16 @@ def findings(
     sources: Iterable[str], groups: Collection[str], hosts: Collection[str]
 ) -> list[FileFinding]:
     """Return what is lost by its place; `groups` and `hosts` are all of the inventory."""
-    found: dict[FileFinding, None] = {}
+    lost: dict[FileFinding, None] = {}
     for source in map(Path, (text for text in sources if "," not in text)):
         if source.exists():
             directory = source if source.is_dir() else source.parent
-            found |= dict.fromkeys(_of_directory(directory, groups, hosts))
+            lost |= dict.fromkeys(_of_directory(directory, groups, hosts))
             for path in map(Path, files([str(source)])):
-                found |= dict.fromkeys(_of_source(path))
+                lost |= dict.fromkeys(_of_source(path))
             for path in _variable_files(directory):
-                found |= dict.fromkeys(_of_variables(path))
-    return list(found)
+                lost |= dict.fromkeys(_of_variables(path))
+    return list(lost)
 
 
 def _children(directory: Path, pattern: str = "*") -> list[Path]:
@@ -91,7 +91,7 @@ def _of_directory(
                 yield from _of_name(path, kind, names)
         for path in _children(directory / kind, "*/**/*"):
             within = path.relative_to(directory / kind).parts
-            skipped = _SKIPPED.search(path.name) or any(one.startswith(".") for one in within)
+            skipped = _SKIPPED.search(path.name) or any(name.startswith(".") for name in within)
             if path.is_file() and not skipped and path.suffix not in ("", *ENDS):
                 yield FileFinding("ending", str(path), 0, path.name, _with_end(path))
 
@@ -106,12 +106,12 @@ def _of_name(path: Path, kind: str, names: Collection[str]) -> Iterator[FileFind
     name = path.stem if path.is_file() and path.suffix in ENDS else path.name
     if name in names:
         earlier = ("", *ENDS[: ENDS.index(path.suffix)])
-        beside = [one for end in earlier if (one := path.with_suffix(end)).exists()]
+        beside = [candidate for end in earlier if (candidate := path.with_suffix(end)).exists()]
         if beside:
             yield FileFinding("hidden", str(path), 0, name, str(beside[0]))
         return
-    known = path.stem in names or path.stem in GROUPS
-    if path.is_file() and path.suffix not in ("", *ENDS) and (known or _near_end(path)):
+    is_named = path.stem in names or path.stem in GROUPS
+    if path.is_file() and path.suffix not in ("", *ENDS) and (is_named or _near_end(path)):
         yield FileFinding("ending", str(path), 0, path.name, _with_end(path))
     elif kind == "group_vars":
         near = "" if name in GROUPS else _near_group(name)
@@ -191,9 +191,9 @@ def _of_group(
             yield from _of_members(value, path, "hosts")
             for host, _, variables in _pairs(value):
                 yield from _deep(variables, path)
-                for variable, place, one in _pairs(variables):
-                    if isinstance(one, yaml.ScalarNode):
-                        yield from texts.add(host, variable, str(one.value), place)
+                for variable, place, value_node in _pairs(variables):
+                    if isinstance(value_node, yaml.ScalarNode):
+                        yield from texts.add(host, variable, str(value_node.value), place)
         elif key == "vars":
             yield from _deep(value, path)
         elif not nearest(key, STRUCTURE, NEARLY) and (group in _OURS or _is_ours(key)):
@@ -233,8 +233,8 @@ def _vault_texts(node: yaml.Node | None, path: str) -> Iterator[FileFinding]:
             yield FileFinding("vault text", path, line, key, "!vault |")
         yield from _vault_texts(value, path)
     if isinstance(node, yaml.SequenceNode):
-        for one in node.value:
-            yield from _vault_texts(one, path)
+        for entry in node.value:
+            yield from _vault_texts(entry, path)
 
 
 def _of_ini(path: Path) -> Iterator[FileFinding]:
@@ -244,7 +244,7 @@ def _of_ini(path: Path) -> Iterator[FileFinding]:
         if words and words[0].startswith("["):
             kind = "other" if ":" in words[0] else "hosts"
         elif words and kind == "hosts" and not words[0].startswith(("#", ";")):
-            for variable, sign, value in (one.partition("=") for one in words[1:]):
+            for variable, sign, value in (word.partition("=") for word in words[1:]):
                 if sign:
                     yield from texts.add(words[0], variable, value, line)
 
@@ -254,19 +254,19 @@ def _of_ini(path: Path) -> Iterator[FileFinding]:
 
 def places(sources: Iterable[str]) -> Mapping[str, list[str]]:
     """Return `group NAME`, `host NAME` or a variable -> the files and lines that name it."""
-    found: dict[str, list[str]] = {}
+    by_name: dict[str, list[str]] = {}
     for source in map(Path, (text for text in sources if "," not in text)):
         directory = source if source.is_dir() else source.parent
         for path in map(Path, files([str(source)])):
             if path.suffix in ENDS:
                 for name, line, value in _pairs(_compose(path)):
-                    _add_group(name, line, value, path, found)
+                    _add_group(name, line, value, path, by_name)
             elif path.is_file() and is_ini(path):
-                _add_ini(path, found)
+                _add_ini(path, by_name)
         for path in _variable_files(directory):
             for name, line, _ in _pairs(_compose(path)):
-                found.setdefault(name, []).append(f"{path}:{line}")
-    return found
+                by_name.setdefault(name, []).append(f"{path}:{line}")
+    return by_name
 
 
 def _add_group(

@@ -53,16 +53,16 @@ def from_hostvars(
     lost = inventory_sources.findings(manager, loader)
     named = inventory_layout.places(sources)
     for name in (str(host) for host in hostvars if str(host) in ours):
-        own, unreadable = raw_of(hostvars, name)
-        directory = directory or str(own.get("inventory_dir") or "")
-        found = read_host(name, own, hostvars, overrides, play or {}, files)
+        raw, unreadable = raw_of(hostvars, name)
+        directory = directory or str(raw.get("inventory_dir") or "")
+        host = read_host(name, raw, hostvars, overrides, play or {}, files)
         wrong = {**unreadable, **_wrong_bytes(unreadable)}
-        hosts[name] = dataclasses.replace(found, unreadable=wrong)
+        hosts[name] = dataclasses.replace(host, unreadable=wrong)
     chosen = _given(hosts, SECRETS_DIRECTORY)
     try:
-        kept = secrets.read(secrets.directory_of(chosen, directory, sources))
+        stored_secrets = secrets.read(secrets.directory_of(chosen, directory, sources))
     except AnsibleActionFail as error:
-        kept = Secrets()
+        stored_secrets = Secrets()
         where = named.get(SECRETS_DIRECTORY, [directory])[0]
         lost.append(FileFinding("secrets", where, 0, SECRETS_DIRECTORY, str(error)))
     return Inventory(
@@ -76,7 +76,7 @@ def from_hostvars(
             *inventory_files.findings(sources, ours),
             *inventory_layout.findings(sources, members, members.get("all", ())),
         ],
-        kept,
+        stored_secrets,
         sources=sources,
         places=named,
     )
@@ -84,14 +84,14 @@ def from_hostvars(
 
 def _wrong_bytes(unreadable: Iterable[str]) -> dict[str, str]:
     """Return why files cannot be read that are no text in UTF-8; Ansible does not say where."""
-    found = {path: inventory_sources.wrong_bytes(Path(path)) for path in unreadable}
-    return {path: reason for path, reason in found.items() if reason}
+    reasons = {path: inventory_sources.wrong_bytes(Path(path)) for path in unreadable}
+    return {path: reason for path, reason in reasons.items() if reason}
 
 
 def _given(hosts: Mapping[str, HostVariables], variable: str) -> str:
     """Return what the first host that sets a variable of the whole inventory sets it to."""
     values = (host.variables.get(variable) for host in hosts.values())
-    return next((str(one) for one in values if one), "")
+    return next((str(value) for value in values if value), "")
 
 
 def from_directory(path: Path) -> Inventory:
@@ -102,11 +102,11 @@ def from_directory(path: Path) -> Inventory:
 
     """
     ansible_internals.load_plugins()
-    found = from_sources([str(path)], DataLoader())
-    if lost := found.unread_sources:
-        message = "; ".join(f"{one.where}: {one.text}" for one in lost)
+    inventory = from_sources([str(path)], DataLoader())
+    if lost := inventory.unread_sources:
+        message = "; ".join(f"{finding.where}: {finding.text}" for finding in lost)
         raise AnsibleError(message)
-    return found
+    return inventory
 
 
 def from_sources(sources: list[str], loader: DataLoader) -> Inventory:
@@ -126,13 +126,16 @@ def is_readable(
 
     They are those of the groups and their hosts, read as Ansible does it, which reads none again.
     """
-    names = {"group_vars": groups, "host_vars": {one for hosts in groups.values() for one in hosts}}
+    names = {
+        "group_vars": groups,
+        "host_vars": {host for hosts in groups.values() for host in hosts},
+    }
     try:
         for directory in ansible_internals.directories_of(sources):
-            for kind, name in ((kind, name) for kind, found in names.items() for name in found):
+            for kind, name in ((kind, name) for kind, members in names.items() for name in members):
                 for path in loader.find_vars_files(f"{directory}/{kind}", name):
-                    found = loader.load_from_file(path, unsafe=True, trusted_as_template=True)
-                    if found and not isinstance(found, Mapping):
+                    content = loader.load_from_file(path, unsafe=True, trusted_as_template=True)
+                    if content and not isinstance(content, Mapping):
                         return False
     except (AnsibleError, OSError, ValueError):
         return False
@@ -149,16 +152,16 @@ class _PartialLoader(CopiedLoader):
     def load_from_file(self, file_name: str, *args: Any, **options: Any) -> Any:  # noqa: ANN401 - as there
         """Return what a file holds."""
         try:
-            found = super().load_from_file(file_name, *args, **options)
+            content = super().load_from_file(file_name, *args, **options)
         except (AnsibleError, OSError, ValueError) as error:
             place = ansible_internals.error_position(error)
             line = f" (line {place.line})" if place and place.line else ""
             self.unreadable[file_name] = f"{error}".rstrip(". ") + line
             return {}
-        if found and not isinstance(found, Mapping):
-            self.unreadable[file_name] = f"it is a {yaml_type(found)}, not a mapping of variables"
+        if content and not isinstance(content, Mapping):
+            self.unreadable[file_name] = f"it is a {yaml_type(content)}, not a mapping of variables"
             return {}
-        return found
+        return content
 
     def list_directory(self, path: str) -> list[str]:
         """Return what is in a directory of files of variables."""
@@ -181,18 +184,18 @@ def raw_of(hostvars: HostVars, name: str) -> tuple[Mapping[str, Any], Mapping[st
 
     """
     try:
-        found: Any = hostvars.raw_get(name)
+        variables: Any = hostvars.raw_get(name)
     except AnsibleError:
         loader = _PartialLoader(ansible_internals.loader_of(hostvars))
     else:
-        return found, {}
+        return variables, {}
     manager = ansible_internals.inventory_of(hostvars)
     try:
-        found = ansible_internals.variables_of(manager, loader, name)
+        variables = ansible_internals.variables_of(manager, loader, name)
     except AnsibleError as error:
         message = f"The variables of {name} cannot be read: {error}"
         raise AnsibleActionFail(message) from error
-    return found, loader.unreadable
+    return variables, loader.unreadable
 
 
 def read_host(
@@ -211,23 +214,23 @@ def read_host(
     of_play = Templar(loader=loader, variables={**play, **scope})
     values: dict[str, Any] = {}
     unresolved: dict[str, str] = {}
-    for variable in sorted(str(one) for one in raw if str(one).startswith(PREFIXES)):
+    for variable in sorted(str(key) for key in raw if str(key).startswith(PREFIXES)):
         resolver = of_play if variable in overrides else templar
         try:
             values[variable] = plain(resolver.template(raw[variable]))
         except AnsibleError as error:
-            parts = raw[variable]
-            if variable not in kafka.LAYERS or not isinstance(parts, Mapping):
-                unresolved[variable] = f"{error}".rstrip(". ") + source_location(parts)
+            properties = raw[variable]
+            if variable not in kafka.LAYERS or not isinstance(properties, Mapping):
+                unresolved[variable] = f"{error}".rstrip(". ") + source_location(properties)
                 continue
             values[variable] = {}
-            for key, part in parts.items():
+            for key, value in properties.items():
                 try:
-                    values[variable][str(key)] = plain(resolver.template(part))
+                    values[variable][str(key)] = plain(resolver.template(value))
                 except AnsibleError as wrong:
                     # As if Kafka filled it in at its start: it is set, and no rule checks it.
                     values[variable][str(key)] = "${unresolved}"
-                    reason = f"{wrong}".rstrip(". ") + source_location(part)
+                    reason = f"{wrong}".rstrip(". ") + source_location(value)
                     unresolved[f"{variable}[{key}]"] = reason
     connection: dict[str, Any] = {}
     for variable in CONNECTION:
@@ -236,27 +239,27 @@ def read_host(
                 connection[variable] = plain(templar.template(raw[variable]))
             except AnsibleError as error:
                 unresolved[variable] = f"{error}".rstrip(". ") + source_location(raw[variable])
-    others = frozenset(
-        str(one) for one in raw if one not in CONNECTION and not str(one).startswith(PREFIXES)
+    other_names = frozenset(
+        str(key) for key in raw if key not in CONNECTION and not str(key).startswith(PREFIXES)
     )
-    given = ansible_internals.extra_variables(hostvars)
+    parameters = ansible_internals.extra_variables(hostvars)
     all_names = {**play, **raw, "hostvars": hostvars}
-    made_of = clear_text.expressions(raw, values, all_names, given, files)
+    made_of = clear_text.expressions(raw, values, all_names, parameters, files)
     places = {x: str(place) for x in raw if (place := _place(raw[x])) and x not in overrides}
     for variable in values:
         if variable not in overrides:
             places |= _places(variable, raw[variable])
     return HostVariables(
-        name, values, unresolved, connection, made_of, others=others, places=places
+        name, values, unresolved, connection, made_of, others=other_names, places=places
     )
 
 
 def plain(value: Any) -> Any:  # noqa: ANN401 - any variable
     """Return a copy in Python's own types; Ansible's are filled in when they are read."""
     if isinstance(value, Mapping):
-        return {str(key): plain(part) for key, part in value.items()}
+        return {str(key): plain(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple | set):
-        return [plain(part) for part in value]
+        return [plain(entry) for entry in value]
     for kind in (bool, int, float, str):
         if isinstance(value, kind):
             return kind(value)
@@ -266,15 +269,15 @@ def plain(value: Any) -> Any:  # noqa: ANN401 - any variable
 def source_location(value: object) -> str:
     """Return where a value is written, as ` (file:line)`; empty where Ansible does not know."""
     place = _place(value)
-    said = ansible_internals.description(value)
-    return f" ({place})" if place else f" ({said})" if said else ""
+    description = ansible_internals.description(value)
+    return f" ({place})" if place else f" ({description})" if description else ""
 
 
 def _place(value: object) -> ansible_internals.Position | None:
     place = ansible_internals.origin(value)
     if place is None and isinstance(value, Mapping):
-        places = (ansible_internals.origin(part) for part in value.values())
-        place = next((one for one in places if one), None)
+        places = (ansible_internals.origin(entry) for entry in value.values())
+        place = next((place for place in places if place), None)
     return place
 
 
@@ -286,15 +289,15 @@ def _places(variable: str, value: object) -> Iterator[tuple[str, str]]:
     if place := _place(value):
         yield variable, str(place)
     if isinstance(value, Mapping):
-        for key, part in value.items():
+        for key, entry in value.items():
             name = f"{variable}[{key}]"
-            if place := _place(part) or ansible_internals.origin(key):
+            if place := _place(entry) or ansible_internals.origin(key):
                 yield name, str(place)
-            yield from _places(name, part)
+            yield from _places(name, entry)
     elif isinstance(value, list | tuple):
-        for number, part in enumerate(value):
-            own = part.get("name", number) if isinstance(part, Mapping) else number
-            yield from _places(f"{variable}[{own}]", part)
+        for number, entry in enumerate(value):
+            label = entry.get("name", number) if isinstance(entry, Mapping) else number
+            yield from _places(f"{variable}[{label}]", entry)
 
 
 def play_overrides(task_vars: Mapping[str, Any]) -> dict[str, Any]:
@@ -303,12 +306,12 @@ def play_overrides(task_vars: Mapping[str, Any]) -> dict[str, Any]:
     A role's defaults are no such variables: the model has them from the argument specs.
     """
     host = str(task_vars["inventory_hostname"])
-    own = task_vars["hostvars"].raw_get(host)
+    raw = task_vars["hostvars"].raw_get(host)
     return {
         name: task_vars[name]
         for name, option in documented().items()
         if name.startswith(PREFIXES)
         and name in task_vars
-        and (name not in own or own[name] is not task_vars[name])
-        and task_vars[name] != own.get(name, option.get("default"))
+        and (name not in raw or raw[name] is not task_vars[name])
+        and task_vars[name] != raw.get(name, option.get("default"))
     }

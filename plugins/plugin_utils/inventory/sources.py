@@ -100,8 +100,8 @@ def _finding(error: SourceError) -> FileFinding:
         text = "there is no such file or directory"
     elif not kind or kind == "mode":
         text = "it is neither YAML nor INI, and Ansible cannot run it"
-    elif other := wrong_bytes(path) or _no_mapping(path, kind):
-        text = other
+    elif reason := wrong_bytes(path) or _no_mapping(path, kind):
+        text = reason
     elif kind == "script":
         text = f"its output is no inventory: {text}"
     return FileFinding("unread", error.path, line, kind, text, fix_of(path) or _FIXES[kind])

@@ -58,16 +58,16 @@ def _answer(node: KafkaNode, key: str) -> Data:
     table = node.table
     entry = table.get(key_table.table_key(key), {})
     default = shown(key, entry.get("default"), table)
-    found = [
+    layers = [
         {"layer": name, "value": shown(key, layer[key], table)}
         for name, layer in node.layers.items()
         if key in layer
     ]
-    ruling = found[-1] if found else {"layer": DEFAULT_LAYER, "value": default}
+    ruling = layers[-1] if layers else {"layer": DEFAULT_LAYER, "value": default}
     return {
         **ruling,
         "why": _why(node, key, str(ruling["layer"])),
-        "overrides": found[:-1][::-1],
+        "overrides": layers[:-1][::-1],
         "default": default,
         "update": entry.get("update") or "",
     }
@@ -90,12 +90,12 @@ def effects(cluster: Cluster, changes: Mapping[str, Any]) -> dict[str, dict[str,
     server.properties changes, and `notes` are the warnings of the rules.
     """
     problems = _problems_of(cluster, changes)
-    found: dict[str, dict[str, Data]] = {name: {} for name in cluster.kafka}
+    outcome: dict[str, dict[str, Data]] = {name: {} for name in cluster.kafka}
     for key, value in changes.items():
         changed = _with(cluster, {}, {key: value})
         for name, node in cluster.kafka.items():
-            found[name][key] = _effect(node, changed.kafka[name], key, value, problems)
-    return found
+            outcome[name][key] = _effect(node, changed.kafka[name], key, value, problems)
+    return outcome
 
 
 def _effect(
@@ -107,7 +107,7 @@ def _effect(
 ) -> Data:
     now = _answer(node, key)
     names = list(node.layers)
-    later = [x for x in names[names.index(CHANGED_LAYER) + 1 :] if key in node.layers[x]]
+    later = [name for name in names[names.index(CHANGED_LAYER) + 1 :] if key in node.layers[name]]
     messages: dict[str, list[str]] = {"error": [], "warning": []}
     for problem, causes in problems:
         if key in causes and (not problem.hosts or node.name in problem.hosts):
@@ -119,7 +119,9 @@ def _effect(
         kind, why = "refused", " ".join(refusals)
     else:
         changes = _file_changes(node, changed)
-        written = any(one.entry.path == SERVER_PROPERTIES and one.content for one in changes)
+        written = any(
+            change.entry.path == SERVER_PROPERTIES and change.content for change in changes
+        )
         kind = _kind(node, changed, key, changes)
         why = _kind_reason(node, key, kind, now, later)
     return {
@@ -141,15 +143,17 @@ def _file_changes(node: KafkaNode, changed: KafkaNode) -> list[Change]:
         entry = former.get(path)
         if entry is None or entry.state == "absent":
             return Found()
-        own = {key: getattr(entry, key) for key in ("content", "mode", "owner", "group", "target")}
-        return Found(entry.state, **own)
+        attributes = {
+            key: getattr(entry, key) for key in ("content", "mode", "owner", "group", "target")
+        }
+        return Found(entry.state, **attributes)
 
     return plan(entries_of(changed.state["files"]), read)
 
 
 def _kind(node: KafkaNode, changed: KafkaNode, key: str, changes: Sequence[Change]) -> str:
     """Return what `site.yml` does: it marks the node, alters the running broker, or neither."""
-    if any(one.needs_restart for one in changes):
+    if any(change.needs_restart for change in changes):
         return "restart"
     online = dynamic_config.plan(
         changed.dynamic_keys, _server_properties(changed), {key: _setting(node, key)}
@@ -184,9 +188,9 @@ def _kind_reason(node: KafkaNode, key: str, kind: str, now: Data, later: Sequenc
         return "a plug-in reads it; Kafka's table does not say how it is updated"
     if kind == "dynamic" or update == "read-only":
         return f"update mode {update}"
-    who = "Millrace" if node.is_broker else "a controller that is no broker"
+    actor = "Millrace" if node.is_broker else "a controller that is no broker"
     how = "restarts for it" if node.is_broker else "reads it at its start alone"
-    return f"update mode {update}, but {who} {how}"
+    return f"update mode {update}, but {actor} {how}"
 
 
 def _problems_of(
@@ -230,14 +234,16 @@ def _with(cluster: Cluster, drop: Mapping[str, Any], add: Mapping[str, Any]) -> 
         name: _changed(host, drop, add) if name in cluster.kafka else host
         for name, host in inventory.hosts.items()
     }
-    known = {name: host.facts for name, host in cluster.hosts.items() if host.facts is not None}
-    return model.resolve(dataclasses.replace(inventory, hosts=hosts), known)
+    facts = {name: host.facts for name, host in cluster.hosts.items() if host.facts is not None}
+    return model.resolve(dataclasses.replace(inventory, hosts=hosts), facts)
 
 
 def _changed(host: HostVariables, drop: Mapping[str, Any], add: Mapping[str, Any]) -> HostVariables:
     config = mapping(host.variables.get(CHANGED_LAYER))
-    kept = {key: value for key, value in config.items() if key not in drop}
-    return dataclasses.replace(host, variables={**host.variables, CHANGED_LAYER: {**kept, **add}})
+    remaining = {key: value for key, value in config.items() if key not in drop}
+    return dataclasses.replace(
+        host, variables={**host.variables, CHANGED_LAYER: {**remaining, **add}}
+    )
 
 
 def explain(
@@ -266,7 +272,11 @@ def explain(
         },
         "changes": {
             key: {
-                kind: [name for name, found in outcome.items() if found[key]["kind"] == kind]
+                kind: [
+                    name
+                    for name, host_effects in outcome.items()
+                    if host_effects[key]["kind"] == kind
+                ]
                 for kind in EFFECTS
             }
             for key in changes
@@ -278,5 +288,6 @@ def explain(
 def ports(cluster: Cluster) -> dict[str, list[Data]]:
     """Return host -> what its services listen on, as plain data."""
     return {
-        name: [dataclasses.asdict(one) for one in cluster.listening(name)] for name in cluster.hosts
+        name: [dataclasses.asdict(endpoint) for endpoint in cluster.listening(name)]
+        for name in cluster.hosts
     }

@@ -11,9 +11,9 @@ Hosts = Mapping[str, Mapping[str, Any]]
 Ports = Mapping[str, Sequence[Mapping[str, Any]]]
 
 
-def report(found: Mapping[str, Any], *, properties: bool = True, ports: bool = False) -> str:
+def report(explanation: Mapping[str, Any], *, properties: bool = True, ports: bool = False) -> str:
     """Return the text of an explanation, with the properties and the ports as asked for."""
-    hosts: Hosts = found["hosts"]
+    hosts: Hosts = explanation["hosts"]
     lines = [
         f"{name}: {variable} cannot be resolved or read and is left out: {why}"
         for name, host in hosts.items()
@@ -23,9 +23,9 @@ def report(found: Mapping[str, Any], *, properties: bool = True, ports: bool = F
     if properties:
         lines += _properties(hosts)
     if ports:
-        lines += _ports(found["ports"])
-    if found["changes"]:
-        lines += _changes(hosts, found["changes"])
+        lines += _ports(explanation["ports"])
+    if explanation["changes"]:
+        lines += _changes(hosts, explanation["changes"])
     return "\n".join(lines).strip("\n")
 
 
@@ -46,29 +46,30 @@ def _properties(hosts: Hosts) -> Iterator[str]:
     keys = sorted({key for host in hosts.values() for key in host["properties"]})
     tables: dict[tuple[str, ...], list[tuple[str, ...]]] = {}
     for key in keys:
-        same: dict[tuple[str, ...], list[str]] = {}
+        hosts_by_row: dict[tuple[str, ...], list[str]] = {}
         for name, host in hosts.items():
             if key in host["properties"]:
-                same.setdefault(_row(key, host["properties"][key]), []).append(name)
-        for row, holders in same.items():
+                hosts_by_row.setdefault(_row(key, host["properties"][key]), []).append(name)
+        for row, holders in hosts_by_row.items():
             tables.setdefault(tuple(holders), []).append(row)
     if not keys:
         yield from ("", "No property of these hosts has such a key.")
     order = list(hosts)
-    for names in sorted(tables, key=lambda one: (-len(one), order.index(one[0]))):
+    for names in sorted(tables, key=lambda names: (-len(names), order.index(names[0]))):
         yield from ("", f"On {', '.join(names)}:")
         yield from _aligned([("property", "layer", "update", "value"), *tables[names]])
 
 
 def port_rows(ports: Ports) -> dict[tuple[str, ...], list[tuple[str, str, str]]]:
     """Return hosts -> port, who connects and the name of each; equal hosts share them."""
-    same: dict[tuple[tuple[str, str, str], ...], list[str]] = {}
-    for host, found in ports.items():
+    hosts_by_rows: dict[tuple[tuple[str, str, str], ...], list[str]] = {}
+    for host, endpoints in ports.items():
         rows = tuple(
-            (str(one["port"] or "any"), " and ".join(one["callers"]), one["name"]) for one in found
+            (str(endpoint["port"] or "any"), " and ".join(endpoint["callers"]), endpoint["name"])
+            for endpoint in endpoints
         )
-        same.setdefault(rows, []).append(host)
-    return {tuple(names): list(rows) for rows, names in same.items()}
+        hosts_by_rows.setdefault(rows, []).append(host)
+    return {tuple(names): list(rows) for rows, names in hosts_by_rows.items()}
 
 
 def _ports(ports: Ports) -> Iterator[str]:
@@ -80,7 +81,9 @@ def _ports(ports: Ports) -> Iterator[str]:
 
 def _row(key: str, answer: Mapping[str, Any]) -> tuple[str, ...]:
     notes = [answer["why"]] if answer["why"] else []
-    notes += [f"over {one['layer']}: {_value(one['value'])}" for one in answer["overrides"]]
+    notes += [
+        f"over {earlier['layer']}: {_value(earlier['value'])}" for earlier in answer["overrides"]
+    ]
     if answer["layer"] != DEFAULT_LAYER and answer["default"] not in (None, ""):
         notes.append(f"Kafka's default: {answer['default']}")
     value = _value(answer["value"]) + (f" ({'; '.join(notes)})" if notes else "")
@@ -107,19 +110,19 @@ def _changes(hosts: Hosts, changes: Mapping[str, Mapping[str, list[str]]]) -> It
     for key, kinds in changes.items():
         counts = [f"{kind} {_count(kinds[kind])}" for kind in EFFECTS if kinds[kind]]
         yield from ("", f"  {key}: {', '.join(counts)}")
-        same: dict[str, list[str]] = {}
+        hosts_by_step: dict[str, list[str]] = {}
         for name, host in hosts.items():
-            same.setdefault(_step(host["changes"][key]), []).append(name)
-        yield from (f"    {', '.join(names)}: {step}" for step, names in same.items())
+            hosts_by_step.setdefault(_step(host["changes"][key]), []).append(name)
+        yield from (f"    {', '.join(names)}: {step}" for step, names in hosts_by_step.items())
     yield from _summary(hosts, changes)
 
 
 def _step(effect: Mapping[str, Any]) -> str:
-    what = f"{effect['kind']}, {effect['why']}"
-    what += "".join(f". Warning: {note}" for note in effect["notes"])
+    outcome = f"{effect['kind']}, {effect['why']}"
+    outcome += "".join(f". Warning: {note}" for note in effect["notes"])
     if effect["kind"] == "refused":
-        return what
-    return f"{_value(effect['before'])} -> {_value(effect['after'])}: {what}"
+        return outcome
+    return f"{_value(effect['before'])} -> {_value(effect['after'])}: {outcome}"
 
 
 def _count(names: Sequence[str]) -> str:
@@ -127,11 +130,13 @@ def _count(names: Sequence[str]) -> str:
 
 
 def _summary(hosts: Hosts, changes: Mapping[str, Mapping[str, list[str]]]) -> Iterator[str]:
-    restart = [name for name in hosts if any(name in one["restart"] for one in changes.values())]
+    restart = [
+        name for name in hosts if any(name in kinds["restart"] for kinds in changes.values())
+    ]
     effects = {name: host["changes"].values() for name, host in hosts.items()}
-    written = [name for name in hosts if any(one["written"] for one in effects[name])]
+    written = [name for name in hosts if any(effect["written"] for effect in effects[name])]
     yield ""
-    if any(one["refused"] for one in changes.values()):
+    if any(kinds["refused"] for kinds in changes.values()):
         yield "The rules refuse the inventory with these changes: no host would be touched."
         return
     yield f"Kafka must be restarted {_count(restart)}{_listed(restart)}."

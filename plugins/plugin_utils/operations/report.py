@@ -30,38 +30,39 @@ def is_reached(result: Result) -> bool:
     return bool(result) and not result.get("unreachable")
 
 
-def members(part: HealthCheck, cluster: Cluster) -> list[str]:
+def members(check: HealthCheck, cluster: Cluster) -> list[str]:
     """Return the hosts of a service."""
-    return [host for group in part.groups for host in cluster.inventory.members(group)]
+    return [host for group in check.groups for host in cluster.inventory.members(group)]
 
 
-def reader(part: HealthCheck, cluster: Cluster, reached: Sequence[str]) -> str:
+def reader(check: HealthCheck, cluster: Cluster, reached: Sequence[str]) -> str:
     """Return the host that reads a service, empty if none of its hosts was reached."""
-    return next((host for host in members(part, cluster) if host in reached), "")
+    return next((host for host in members(check, cluster) if host in reached), "")
 
 
 def snapshot(
-    cluster: Cluster, hosts: Mapping[str, Result], parts: Mapping[str, Result], now: float
+    cluster: Cluster, hosts: Mapping[str, Result], part_results: Mapping[str, Result], now: float
 ) -> dict[str, Any]:
     """Return what the page shows, as plain data.
 
-    `hosts` is host -> result of the module report_host, `parts` host -> that of report_parts.
+    `hosts` is host -> result of the module report_host, `part_results` host -> that of
+    report_parts.
     """
     read: dict[str, Result] = {}
-    for result in parts.values():
+    for result in part_results.values():
         read.update(result.get("parts") or {})
-    found: dict[str, Any] = {
-        part.name: _part(part, read.get(part.name), cluster, hosts)
-        for part in HEALTH_CHECKS
-        if members(part, cluster)
+    sections: dict[str, Any] = {
+        check.name: _part(check, read.get(check.name), cluster, hosts)
+        for check in HEALTH_CHECKS
+        if members(check, cluster)
     }
-    in_hdfs = found.pop(HDFS_JOBS, {})
-    if not found.get(JOBS, {}).get("jobs") and not found.get(JOBS, {}).get("error"):
-        found.pop(JOBS, None)
-    elif "jobs" in found[JOBS]:
-        if not any(one.streams for one in cluster.hdfs.values()):
+    in_hdfs = sections.pop(HDFS_JOBS, {})
+    if not sections.get(JOBS, {}).get("jobs") and not sections.get(JOBS, {}).get("error"):
+        sections.pop(JOBS, None)
+    elif "jobs" in sections[JOBS]:
+        if not any(host.streams for host in cluster.hdfs.values()):
             in_hdfs.pop("error", None)  # there is nothing to read
-        found[JOBS] = _with_commits(found[JOBS], in_hdfs)
+        sections[JOBS] = _with_commits(sections[JOBS], in_hdfs)
     return {
         "version": VERSION,
         "name": PurePath(cluster.inventory.directory).name or "cluster",
@@ -69,35 +70,35 @@ def snapshot(
         "hosts": [_host(cluster, name, hosts.get(name) or _LEFT_OUT) for name in cluster.hosts],
         "operations": _operations(hosts),
         "certificates": [
-            {"host": name, **one}
+            {"host": name, **certificate}
             for name, result in hosts.items()
-            for one in result.get("certificates") or ()
+            for certificate in result.get("certificates") or ()
         ],
-        **found,
+        **sections,
     }
 
 
-def problems(found: Mapping[str, Any]) -> list[str]:
+def problems(page: Mapping[str, Any]) -> list[str]:
     """Return what of a snapshot was not reached, and what is wrong with the rest."""
-    wrong = [f"{one['name']}: {one['error']}" for one in found["hosts"] if one["error"]]
-    for part in HEALTH_CHECKS:
-        one = found.get(part.name, {})
-        texts = [one["error"]] if one.get("error") else one.get("problems", [])
-        wrong += [f"{part.name}: {text}" for text in texts]
+    wrong = [f"{host['name']}: {host['error']}" for host in page["hosts"] if host["error"]]
+    for check in HEALTH_CHECKS:
+        section = page.get(check.name, {})
+        texts = [section["error"]] if section.get("error") else section.get("problems", [])
+        wrong += [f"{check.name}: {text}" for text in texts]
     return wrong
 
 
 def _part(
-    part: HealthCheck, result: Result | None, cluster: Cluster, hosts: Mapping[str, Result]
+    check: HealthCheck, result: Result | None, cluster: Cluster, hosts: Mapping[str, Result]
 ) -> dict[str, Any]:
     if result is None:
-        reached = [name for name, one in hosts.items() if is_reached(one)]
-        if reader(part, cluster, reached):
+        reached = [name for name, host_result in hosts.items() if is_reached(host_result)]
+        if reader(check, cluster, reached):
             return {"error": NOT_READ}
-        return {"error": NO_HOST if reader(part, cluster, list(hosts)) else LEFT_OUT}
-    if part.answer not in result:
+        return {"error": NO_HOST if reader(check, cluster, list(hosts)) else LEFT_OUT}
+    if check.answer not in result:
         return {"error": str(result.get("msg") or NOT_READ)}
-    return {key: one for key, one in result.items() if key not in _OTHER}
+    return {key: value for key, value in result.items() if key not in _OTHER}
 
 
 def _with_commits(jobs: Mapping[str, Any], in_hdfs: Mapping[str, Any]) -> dict[str, Any]:
@@ -106,24 +107,25 @@ def _with_commits(jobs: Mapping[str, Any], in_hdfs: Mapping[str, Any]) -> dict[s
     unread = [str(in_hdfs["error"])] if "error" in in_hdfs else []
     return {
         **jobs,
-        "jobs": {name: {**one, **commits.get(name, {})} for name, one in jobs["jobs"].items()},
+        "jobs": {name: {**job, **commits.get(name, {})} for name, job in jobs["jobs"].items()},
         "problems": [*jobs.get("problems", ()), *in_hdfs.get("problems", ()), *unread],
     }
 
 
 def _host(cluster: Cluster, name: str, result: Result) -> dict[str, Any]:
-    own = cluster.hosts[name].settings
+    settings = cluster.hosts[name].settings
     error = "" if is_reached(result) else str(result.get("msg") or NOT_READ)
     if "units" not in result and not error:
         error = str(result.get("msg") or NOT_READ)
     node = cluster.kafka.get(name)
     return {
         "name": name,
-        "address": str(own["ansible_host"] or name),
+        "address": str(settings["ansible_host"] or name),
         "rack": str(node.config.get("broker.rack") or "") if node else "",
         "groups": [group for group in GROUPS if name in cluster.inventory.members(group)],
         "products": [
-            {"title": one.title, "version": one.version} for one in cluster.services(name).values()
+            {"title": service.title, "version": service.version}
+            for service in cluster.services(name).values()
         ],
         "error": error,
         **{key: result.get(key) or [] for key in ("units", "pending", "disks")},
@@ -132,13 +134,16 @@ def _host(cluster: Cluster, name: str, result: Result) -> dict[str, Any]:
 
 def _operations(hosts: Mapping[str, Result]) -> list[dict[str, Any]]:
     """Return the records of operations, the newest first; the latest copy of each one counts."""
-    found: dict[str, dict[str, Any]] = {}
+    records: dict[str, dict[str, Any]] = {}
     for name, result in hosts.items():
         record = result.get("operation")
         if not record or "id" not in record:
             continue
-        known = found.get(record["id"])
-        kept = [*(known["hosts"] if known else []), name]
-        newer = known is None or record["age"] < known["age"]
-        found[record["id"]] = {**(record if newer or known is None else known), "hosts": kept}
-    return sorted(found.values(), key=lambda one: str(one.get("started")), reverse=True)
+        earlier = records.get(record["id"])
+        holders = [*(earlier["hosts"] if earlier else []), name]
+        newer = earlier is None or record["age"] < earlier["age"]
+        records[record["id"]] = {
+            **(record if newer or earlier is None else earlier),
+            "hosts": holders,
+        }
+    return sorted(records.values(), key=lambda record: str(record.get("started")), reverse=True)

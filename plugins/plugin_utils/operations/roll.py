@@ -85,17 +85,16 @@ Step = Callable[[], str | None]
 
 @dataclass
 class NodeRoll:
-    """One node in a roll, taken through the phases of an action.
-
-    `call` runs the module with options and returns its result. `steps` are what the control
-    node does itself; each returns why it failed, if it did. `say` shows a line to the operator.
-    """
+    """One node in a roll, taken through the phases of an action."""
 
     action: str
     call: Call
+    """Runs the module with options and returns its result."""
     steps: Mapping[str, Step]
+    """What the control node does itself; each returns why it failed, if it did."""
     limits: Mapping[str, float]
     say: Callable[[str], None]
+    """Shows a line to the operator."""
     slice_seconds: float = 20.0
     clock: Callable[[], float] = time.monotonic
     seconds: dict[str, float] = field(default_factory=dict)
@@ -112,11 +111,11 @@ class NodeRoll:
             StoppedError: it went wrong; what was put back is in `restored`.
 
         """
-        for part in ACTIONS[self.action]:
-            if isinstance(part, Phases):
-                self._phases(part)
+        for stage in ACTIONS[self.action]:
+            if isinstance(stage, Phases):
+                self._phases(stage)
             else:
-                self._step(part)
+                self._step(stage)
             if self.deferred:
                 return
         if self.degraded:
@@ -131,66 +130,68 @@ class NodeRoll:
             raise StoppedError(why)
         self.changed = True
 
-    def _phases(self, part: Phases) -> None:
+    def _phases(self, phases: Phases) -> None:
         """Call the module slice by slice until the last phase is over or a deadline has passed.
 
         A start has no deadline as long as its process makes progress.
         """
-        phase, since, failed, started = part.first, self.clock(), "", StartProgress()
+        phase, since, failed, started = phases.first, self.clock(), "", StartProgress()
         while True:
-            left = self._limit(phase) - (self.clock() - since)
-            timed_out = phase == "start" and left < 0
-            answer = self._call(part, phase, left, timed_out)
-            if answer["start_failed"]:
-                if failed or not answer["restored"]:
-                    raise StoppedError(_does_not_start(answer["start_failed"], bool(failed)))
-                failed = str(answer["start_failed"])
+            remaining = self._limit(phase) - (self.clock() - since)
+            timed_out = phase == "start" and remaining < 0
+            result = self._call(phases, phase, remaining, timed_out)
+            if result["start_failed"]:
+                if failed or not result["restored"]:
+                    raise StoppedError(_does_not_start(result["start_failed"], bool(failed)))
+                failed = str(result["start_failed"])
                 self.say("did not start with its new files: the previous ones are restored")
                 since, started = self.clock(), StartProgress()
-            if answer["phase"] != phase:
-                phase, since = answer["phase"], self.clock()
-            if answer["deferred"]:
+            if result["phase"] != phase:
+                phase, since = result["phase"], self.clock()
+            if result["deferred"]:
                 self.deferred = True
                 return
-            if phase in (part.until, "done"):
+            if phase in (phases.until, "done"):
                 break
-            if phase == "start" and started.advance(answer["signs"]):
+            if phase == "start" and started.advance(result["signs"]):
                 since, timed_out = self.clock(), False
-            left = self._limit(phase) - (self.clock() - since)
-            over = left < 0 and (phase != "start" or timed_out)
-            if over or answer["non_retriable"]:
-                text = _too_long(phase, self._limit(phase) if over else 0, answer["waiting"])
+            remaining = self._limit(phase) - (self.clock() - since)
+            over = remaining < 0 and (phase != "start" or timed_out)
+            if over or result["non_retriable"]:
+                text = _too_long(phase, self._limit(phase) if over else 0, result["waiting"])
                 raise StoppedError(text, _WHAT_NOW.get(phase, _LATER), touched=self._touched(phase))
-            reasons = "; ".join(answer["waiting"]) or "no answer yet"
-            self.say(f"{PHASE_TEXTS[phase]}, {_time_left(phase, left)}: {reasons}")
+            reasons = "; ".join(result["waiting"]) or "no answer yet"
+            self.say(f"{PHASE_TEXTS[phase]}, {_time_left(phase, remaining)}: {reasons}")
         if failed:
             raise StoppedError(_restored_message(failed, self.restored))
 
-    def _call(self, part: Phases, phase: str, left: float, timed_out: bool) -> Mapping[str, Any]:
+    def _call(
+        self, phases: Phases, phase: str, remaining: float, timed_out: bool
+    ) -> Mapping[str, Any]:
         options = {
             "phase": phase,
-            "until": part.until,
-            "forced": part.forced,
+            "until": phases.until,
+            "forced": phases.forced,
             "start_timed_out": timed_out,
             "had_failed_directory": self.had_failed_directory,
-            "slice": min(max(left, 0.1), self.slice_seconds),
+            "slice": min(max(remaining, 0.1), self.slice_seconds),
         }
         try:
-            answer = self.call(options)
+            result = self.call(options)
         except HostUnreachableError as error:
             text = f"host unreachable while {PHASE_TEXTS[phase]}: {error}"
             raise StoppedError(text, touched=self._touched(phase)) from error
-        if answer.get("failed") or "phase" not in answer:
+        if result.get("failed") or "phase" not in result:
             doing = PHASE_TEXTS.get(phase, phase)
-            text = f"failed while {doing}: {answer.get('msg', answer)}"
+            text = f"failed while {doing}: {result.get('msg', result)}"
             raise StoppedError(text, touched=self._touched(phase))
-        for name, spent in answer["seconds"].items():
+        for name, spent in result["seconds"].items():
             self.seconds[name] = self.seconds.get(name, 0.0) + spent
-        self.degraded += answer["degraded"]
-        self.had_failed_directory = answer["had_failed_directory"]
-        self.restored += answer["restored"]
-        self.changed = self.changed or bool(answer["changed"])
-        return answer
+        self.degraded += result["degraded"]
+        self.had_failed_directory = result["had_failed_directory"]
+        self.restored += result["restored"]
+        self.changed = self.changed or bool(result["changed"])
+        return result
 
     def _touched(self, phase: str) -> bool:
         """Return whether the node is not as it was: at the gate it may have new files already."""
@@ -200,9 +201,9 @@ class NodeRoll:
         return float(self.limits.get(phase, CANARY_SECONDS))
 
 
-def _time_left(phase: str, left: float) -> str:
+def _time_left(phase: str, remaining: float) -> str:
     without = " without progress" if phase == "start" else ""
-    return f"{max(left, 0):.0f} s left{without}"
+    return f"{max(remaining, 0):.0f} s left{without}"
 
 
 def _too_long(phase: str, limit: float, waiting: Sequence[str]) -> str:

@@ -3,7 +3,7 @@
 That is which phase follows which, and what has to be true before.
 
 Pure: the caller looks at the nodes, stores the record, and rolls. `former` are the listeners that
-were there before, `wanted` those of the inventory; the model's listeners.py says what a phase is.
+were there before, `desired` those of the inventory; the model's listeners.py says what a phase is.
 """
 
 from __future__ import annotations
@@ -27,16 +27,14 @@ class ImpossibleError(Exception):
 
 @dataclass(frozen=True)
 class Running:
-    """What a node is configured with: its listeners, and who is connected to those that leave.
-
-    `peers` is port -> addresses.
-    """
+    """What a node is configured with."""
 
     listeners: Listeners
     peers: Mapping[int, Sequence[str]]
+    """Who is connected to the listeners that leave: port -> addresses."""
 
 
-def begin(nodes: Mapping[str, Running], wanted: Listeners) -> Transition | None:
+def begin(nodes: Mapping[str, Running], desired: Listeners) -> Transition | None:
     """Return the first phase of the change, None where the nodes have the wanted listeners.
 
     Raises:
@@ -44,15 +42,15 @@ def begin(nodes: Mapping[str, Running], wanted: Listeners) -> Transition | None:
             differ, or none has a listener.
 
     """
-    former = _common(nodes, wanted)
-    leaving = former.open_ports().keys() - wanted.open_ports().keys()
-    if _between(former) == _between(wanted) and not leaving:
+    former = _common(nodes, desired)
+    leaving = former.open_ports().keys() - desired.open_ports().keys()
+    if _between(former) == _between(desired) and not leaving:
         return None
-    if both := conflict(wanted, former):
-        one, other = map(_text, both)
+    if both := conflict(desired, former):
+        desired_text, former_text = map(_text, both)
         message = (
-            f"{one} is wanted, and the nodes have {other}: both are needed for a while. Set "
-            "kafka_listeners, or kafka_controller_listener, with another name and port"
+            f"{desired_text} is wanted, and the nodes have {former_text}: both are needed for a "
+            "while. Set kafka_listeners, or kafka_controller_listener, with another name and port"
         )
         raise ImpossibleError(message)
     return Transition(ADDED, data=former.data())
@@ -61,7 +59,7 @@ def begin(nodes: Mapping[str, Running], wanted: Listeners) -> Transition | None:
 def forward(
     change: Transition | None,
     nodes: Mapping[str, Running],
-    wanted: Listeners,
+    desired: Listeners,
     *,
     disconnect: bool = False,
 ) -> Transition | None:
@@ -75,11 +73,11 @@ def forward(
 
     """
     if change is None or (change.complete and change.phase == ENDED):
-        return begin(nodes, wanted)
+        return begin(nodes, desired)
     if not change.complete:
         return change
-    if _is_undone(change, nodes, wanted):
-        return begin(nodes, wanted)
+    if _is_undone(change, nodes, desired):
+        return begin(nodes, desired)
     if change.phase in AFTER:
         return change.enter(AFTER[change.phase])
     if (used := _used(nodes, _former(change))) and not disconnect:
@@ -114,11 +112,11 @@ def completed(change: Transition) -> Transition:
     return replace(change, phase=phase, complete=True)
 
 
-def _is_undone(change: Transition, nodes: Mapping[str, Running], wanted: Listeners) -> bool:
+def _is_undone(change: Transition, nodes: Mapping[str, Running], desired: Listeners) -> bool:
     """Return whether no node has what the change has added, as after an open inventory."""
-    added = _every(wanted) - _every(_former(change))
-    there = set().union(*(_every(node.listeners) for node in nodes.values()))
-    return bool(added) and added.isdisjoint(there)
+    added = _every(desired) - _every(_former(change))
+    present = set().union(*(_every(node.listeners) for node in nodes.values()))
+    return bool(added) and added.isdisjoint(present)
 
 
 def _every(listeners: Listeners) -> set[Listener]:
@@ -131,45 +129,49 @@ def _former(change: Transition) -> Listeners:
 
 def _between(listeners: Listeners) -> tuple[str, ...]:
     """Return the names of the listeners by which nodes talk to each other."""
-    return (listeners.between_brokers.upper(), *(x.name for x in listeners.controllers[:1]))
-
-
-def _common(nodes: Mapping[str, Running], wanted: Listeners) -> Listeners:
-    """Return what all nodes listen on; where there is no controller, the wanted one of it."""
-    every = [node.listeners for node in nodes.values() if _every(node.listeners)]
-    if not every:
-        message = "no node is configured yet: run site.yml, which deploys a closed cluster"
-        raise ImpossibleError(message)
-    return Listeners(
-        _same("brokers", (one.brokers for one in every)),
-        _same("controllers", (one.controllers for one in every)) or wanted.controllers,
-        next((one.between_brokers for one in every if one.brokers), ""),
+    return (
+        listeners.between_brokers.upper(),
+        *(listener.name for listener in listeners.controllers[:1]),
     )
 
 
-def _same(role: str, every: Iterable[tuple[Listener, ...]]) -> tuple[Listener, ...]:
-    found = {one for one in every if one}
-    if len(found) > 1:
-        texts = (listing(map(_text, one)) for one in found)
+def _common(nodes: Mapping[str, Running], desired: Listeners) -> Listeners:
+    """Return what all nodes listen on; where there is no controller, the wanted one of it."""
+    configured = [node.listeners for node in nodes.values() if _every(node.listeners)]
+    if not configured:
+        message = "no node is configured yet: run site.yml, which deploys a closed cluster"
+        raise ImpossibleError(message)
+    return Listeners(
+        _same("brokers", (listeners.brokers for listeners in configured)),
+        _same("controllers", (listeners.controllers for listeners in configured))
+        or desired.controllers,
+        next((listeners.between_brokers for listeners in configured if listeners.brokers), ""),
+    )
+
+
+def _same(role: str, listener_sets: Iterable[tuple[Listener, ...]]) -> tuple[Listener, ...]:
+    distinct = {listeners for listeners in listener_sets if listeners}
+    if len(distinct) > 1:
+        texts = (listing(map(_text, listeners)) for listeners in distinct)
         message = (
             f"the {role} have different listeners, {' and '.join(sorted(texts))}: run site.yml "
             "with the inventory by which they were deployed"
         )
         raise ImpossibleError(message)
-    return next(iter(found), ())
+    return next(iter(distinct), ())
 
 
 def _used(nodes: Mapping[str, Running], former: Listeners) -> list[str]:
     """Return who is connected to which former listener, of all nodes, a text each."""
-    names = {one.port: one.name for one in (*former.brokers, *former.controllers)}
-    found: dict[str, set[str]] = {}
+    names = {listener.port: listener.name for listener in (*former.brokers, *former.controllers)}
+    clients: dict[str, set[str]] = {}
     for node in nodes.values():
         for port, addresses in node.peers.items():
-            found.setdefault(names.get(port, str(port)), set()).update(addresses)
+            clients.setdefault(names.get(port, str(port)), set()).update(addresses)
     return [
         f"{name} by {listing(sorted(addresses)[:SHOWN])}"
         + (f" and {len(addresses) - SHOWN} more" if len(addresses) > SHOWN else "")
-        for name, addresses in sorted(found.items())
+        for name, addresses in sorted(clients.items())
         if addresses
     ]
 

@@ -33,4 +33,6 @@ _SUBJECTS = (
 _NAMES = [f"{__name__}{subject}" for subject in _SUBJECTS] + registry.rule_modules()
 for _name in _NAMES:
     import_module(_name)
-RULES: tuple[Rule, ...] = tuple(one for name in _NAMES for one in REGISTERED if one.module == name)
+RULES: tuple[Rule, ...] = tuple(
+    rule for name in _NAMES for rule in REGISTERED if rule.module == name
+)

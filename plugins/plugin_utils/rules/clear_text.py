@@ -29,12 +29,15 @@ _INSTEAD = {
 
 @dataclass(frozen=True)
 class _Secret:
-    """A secret: what to call it, its place, and its expression, None for a text as it is."""
+    """A secret."""
 
     name: str
+    """What to call it."""
     where: str
+    """Its place."""
     text: str
     made_of: Expression | None
+    """Its expression, None for a text as it is."""
 
     @property
     def source(self) -> str | None:
@@ -42,8 +45,8 @@ class _Secret:
         if self.made_of is None:
             return ""
         for text, source in self.made_of.clear.items():
-            parts = (*secret_texts.of_options(text), *secret_texts.of_address(text))
-            if self.text in (text, *parts):
+            secrets = (*secret_texts.of_options(text), *secret_texts.of_address(text))
+            if self.text in (text, *secrets):
                 return source
         if self.made_of.hidden:
             return None
@@ -109,8 +112,8 @@ def _secret_visible(secret: _Secret) -> Findings:
 
 def _visible(name: str, where: str, source: str) -> Finding:
     instead = _INSTEAD.get(where, _INSTEAD.get(where.partition("[")[0], "."))
-    what = f"{name} is not encrypted{f': it is in {source}' if source else ''}."
-    return Finding(what, f"Encrypt it with ansible-vault encrypt_string{instead}", where)
+    problem = f"{name} is not encrypted{f': it is in {source}' if source else ''}."
+    return Finding(problem, f"Encrypt it with ansible-vault encrypt_string{instead}", where)
 
 
 @rule("login-visible", each=host_variables)
@@ -119,7 +122,7 @@ def _login_visible(host: HostVariables) -> Findings:
     for name in LOGINS:
         made_of = host.expressions.get(name)
         if made_of and any(made_of.clear) and not made_of.hidden:
-            source = next(one for text, one in made_of.clear.items() if text)
+            source = next(place for text, place in made_of.clear.items() if text)
             yield _visible(name, name, source)
 
 

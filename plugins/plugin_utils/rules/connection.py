@@ -68,8 +68,8 @@ def _become(host: HostVariables) -> Findings:
     become, user = (host.connection.get(f"ansible_{name}") for name in ("become", "user"))
     off = str(become).strip().lower() in map(str, BOOLEANS_FALSE)  # as Ansible reads it
     if off and user not in (None, "root"):
-        what = f"ansible_become is {become}, and ansible_user is {user}."
-        yield Finding(what, "Delete ansible_become.")
+        problem = f"ansible_become is {become}, and ansible_user is {user}."
+        yield Finding(problem, "Delete ansible_become.")
 
 
 @rule("python-interpreter", each=host_variables, where="ansible_python_interpreter")
@@ -86,7 +86,7 @@ def _python_interpreter(host: HostVariables) -> Findings:
 def _become_value(host: HostVariables) -> Findings:
     """Ansible ends the first task on the host, and does not say where the value is written."""
     become = host.connection.get("ansible_become")
-    legal = [str(one) for one in BOOLEANS]
+    legal = [str(boolean) for boolean in BOOLEANS]
     if become is not None and str(become).strip().lower() not in (*legal, "true", "false"):
         yield Finding(f"ansible_become is {become!r}.", "Set true or false, or delete it.")
 
@@ -101,18 +101,18 @@ def _lab_settings(cluster: Cluster) -> Findings:
         address = host.connection.get("ansible_host")
         of_lab = _TRANSPORT in host.places.get("ansible_host", "")
         is_real = not of_lab and (address is not None or "." in name)
-        settings = sorted(one for one in host.others if one.startswith("lab_"))
+        settings = sorted(variable for variable in host.others if variable.startswith("lab_"))
         transport = host.connection.get("ansible_connection")
         if is_real and transport in _CONTAINERS:
-            what = f"{transport} reaches containers of the control node, not a machine."
-            yield Finding(what, "Delete it.", "ansible_connection", (name,))
+            problem = f"{transport} reaches containers of the control node, not a machine."
+            yield Finding(problem, "Delete it.", "ansible_connection", (name,))
         if is_real and settings:
             for setting in settings:
-                what = f"{setting} has no effect on a machine that is no lab's."
-                yield Finding(what, "Delete it.", setting, (name,))
+                problem = f"{setting} has no effect on a machine that is no lab's."
+                yield Finding(problem, "Delete it.", setting, (name,))
             for variable, heap in cluster.heaps(name).items():
                 size = heap_mb(heap) if variable in host.variables else None
                 if size is not None and size <= _LAB_HEAP_MB:
-                    what = f"{variable} {heap} is as small as in a lab."
+                    problem = f"{variable} {heap} is as small as in a lab."
                     fix = "Delete it for the default, or set what the host's memory allows."
-                    yield Finding(what, fix, variable, (name,))
+                    yield Finding(problem, fix, variable, (name,))

@@ -42,13 +42,15 @@ def _mount_path(settings: HostSettings) -> Findings:
 def _mount_option(settings: HostSettings) -> Findings:
     """The file system would not be mounted, or nothing could be written to it."""
     for mount in settings.mounts:
-        given = texts(mount["opts"])
-        wrong = [one for one in given if one == "ro" or (mount["fstype"], one) in _GONE]
+        options = texts(mount["opts"])
+        wrong = [
+            option for option in options if option == "ro" or (mount["fstype"], option) in _GONE
+        ]
         if wrong:
-            kept = ",".join(one for one in given if one not in wrong) or "noatime"
+            remaining = ",".join(option for option in options if option not in wrong) or "noatime"
             why = "only for reading" if "ro" in wrong else "with options that Linux no longer has"
-            what = f"{mount['path']} would be mounted {why} ({listing(wrong)})."
-            yield Finding(what, f"Set opts: {kept}.")
+            problem = f"{mount['path']} would be mounted {why} ({listing(wrong)})."
+            yield Finding(problem, f"Set opts: {remaining}.")
 
 
 @rule("mount-type", each=hosts, where="host_mounts")
@@ -58,8 +60,8 @@ def _mount_type(settings: HostSettings) -> Findings:
         kind = str(mount["fstype"] or "")
         near = nearest(kind, list(_TYPES), _SIMILAR) if kind not in _TYPES else ""
         if near:
-            what = f"The type of {mount['path']} is {kind}."
-            yield Finding(what, f"Set fstype: {near}.")
+            problem = f"The type of {mount['path']} is {kind}."
+            yield Finding(problem, f"Set fstype: {near}.")
 
 
 @rule("mount-duplicate", each=hosts, where="host_mounts")
@@ -73,8 +75,8 @@ def _mount_duplicate(settings: HostSettings) -> Findings:
         for value, numbers in shared_values(values):
             if settings.mounts[numbers[0]]["fstype"] in _SHARED:
                 continue
-            other = "path" if key == "src" else "src"
-            names = listing(settings.mounts[number][other] or "nothing" for number in numbers)
+            other_key = "path" if key == "src" else "src"
+            names = listing(settings.mounts[number][other_key] or "nothing" for number in numbers)
             fix = f"Set {key} of each entry of host_mounts to its own."
             yield Finding(f"{value} is the {key} of {names}.", fix)
 
@@ -97,8 +99,8 @@ def _mount_root(settings: HostSettings, directories: list[str]) -> Findings:
     for path in directories:
         if path.rstrip("/") in tops:
             top = path.rstrip("/")
-            what = f"{path} is the root of a file system ({tops[top]})."
-            yield Finding(what, f"Set {top}/data.")
+            problem = f"{path} is the root of a file system ({tops[top]})."
+            yield Finding(problem, f"Set {top}/data.")
 
 
 def _mounts_and_directories(
@@ -106,22 +108,28 @@ def _mounts_and_directories(
 ) -> Iterator[tuple[str, list[str], list[str], list[str]]]:
     """Yield the mounts of each Kafka host, Kafka's directories, and those of all its services."""
     for host, settings, directories in _kafka_directories(cluster):
-        every = [one.path for one in cluster.directories(host)]
-        yield host, [mount["path"] for mount in settings.mounts], directories, every
+        all_directories = [directory.path for directory in cluster.directories(host)]
+        yield host, [mount["path"] for mount in settings.mounts], directories, all_directories
 
 
 @rule("mount-unused", each=_mounts_and_directories, where="kafka_data_dirs")
-def _mount_unused(mounts: list[str], directories: list[str], every: list[str]) -> Findings:
+def _mount_unused(
+    mounts: list[str], directories: list[str], all_directories: list[str]
+) -> Findings:
     """Data would fill the root file system, while a disk that was mounted for it stays empty."""
-    used = {path for path in mounts for one in every if is_below(one, path)}
-    beside = [one for one in directories if not any(is_below(one, path) for path in mounts)]
-    for path in (one for one in mounts if one not in used):
+    used = {path for path in mounts for directory in all_directories if is_below(directory, path)}
+    beside = [
+        directory
+        for directory in directories
+        if not any(is_below(directory, path) for path in mounts)
+    ]
+    for path in (mount for mount in mounts if mount not in used):
         depth = path.rstrip("/").count("/") + 1
-        tops = {"/".join(one.split("/")[:depth]): one for one in beside}
+        tops = {"/".join(directory.split("/")[:depth]): directory for directory in beside}
         near = nearest(path.rstrip("/"), [*tops], _NEARLY)
         if near and len(beside) < len(directories):
-            what = f"{tops[near]} is on none of the mounts, and nothing uses {path}."
-            yield Finding(what, f"Set {path.rstrip('/')}/data for example.")
+            problem = f"{tops[near]} is on none of the mounts, and nothing uses {path}."
+            yield Finding(problem, f"Set {path.rstrip('/')}/data for example.")
 
 
 @rule("mount-differs", where="host_mounts")
@@ -131,18 +139,18 @@ def _mount_differs(cluster: Cluster) -> Findings:
     """
     mounted: dict[str, dict[str, str]] = {}
     for host, settings in cluster.hosts.items():
-        known = not falls_back_to_default(cluster, host, "host_mounts")
-        for path in (one.path for one in cluster.directories(host) if known):
-            below = [one["path"] for one in settings.mounts if is_below(path, one["path"])]
+        is_accepted = not falls_back_to_default(cluster, host, "host_mounts")
+        for path in (directory.path for directory in cluster.directories(host) if is_accepted):
+            below = [mount["path"] for mount in settings.mounts if is_below(path, mount["path"])]
             mounted.setdefault(path, {})[host] = max(below, key=len, default="")
     for path, mounts in mounted.items():
         mount = next(filter(None, mounts.values()), "")
-        beside = [host for host, found in mounts.items() if not found]
+        beside = [host for host, mount_point in mounts.items() if not mount_point]
         if mount and beside:
-            others = listing(host for host in mounts if host not in beside)
-            what = f"{path} is on none of the mounts of {listing(beside)}, and on {mount} of "
+            other_hosts = listing(host for host in mounts if host not in beside)
+            problem = f"{path} is on none of the mounts of {listing(beside)}, and on {mount} of "
             fix = f"Add {mount} to host_mounts; without src if it is mounted by other means."
-            yield Finding(f"{what}{others}.", fix, hosts=tuple(beside))
+            yield Finding(f"{problem}{other_hosts}.", fix, hosts=tuple(beside))
 
 
 @host_rule("mount-missing", where="host_mounts")
@@ -153,27 +161,27 @@ def _mount_missing(host: InspectedHost) -> Findings:
         if path in host.found.mount_points:
             continue
         if not source:
-            what = f"{path} is not mounted, and host_mounts names no src to mount there."
-            yield Finding(what, f"Mount {path}, or give its src.")
+            problem = f"{path} is not mounted, and host_mounts names no src to mount there."
+            yield Finding(problem, f"Mount {path}, or give its src.")
         elif source in host.found.absent_sources:
-            what = f"{source}, to be mounted on {path}, does not exist."
-            yield Finding(what, "Attach the disk, or correct src.")
+            problem = f"{source}, to be mounted on {path}, does not exist."
+            yield Finding(problem, "Attach the disk, or correct src.")
     ours = [mount["path"] for mount in host.host.mounts]
-    for wanted, found in host.data():
-        path = found.unmounted
+    for configured, directory in host.data():
+        path = directory.unmounted
         if path and path not in ours:
-            what = f"{found.path} belongs on {path}, which is in /etc/fstab and not mounted."
-            yield Finding(what, f"Run: mount {path}", f"{wanted.variable}, {found.path}")
+            problem = f"{directory.path} belongs on {path}, which is in /etc/fstab and not mounted."
+            yield Finding(problem, f"Run: mount {path}", f"{configured.variable}, {directory.path}")
 
 
 @host_rule("data-dir-parent", each=InspectedHost.on_present_disks)
-def _data_dir_parent(wanted: DataDirectory, found: Directory) -> Findings:
+def _data_dir_parent(configured: DataDirectory, directory: Directory) -> Findings:
     """The path may be wrong, or a disk may not be mounted."""
-    parent = found.path.rstrip("/").rpartition("/")[0]
-    if not found.parent and parent not in _STATE:
-        what = f"{found.path} cannot be created: {parent} does not exist."
+    parent = directory.path.rstrip("/").rpartition("/")[0]
+    if not directory.parent and parent not in _STATE:
+        problem = f"{directory.path} cannot be created: {parent} does not exist."
         fix = "Correct the path, create the directory, or mount a disk there (host_mounts)."
-        yield Finding(what, fix, f"{wanted.variable}, {found.path}")
+        yield Finding(problem, fix, f"{configured.variable}, {directory.path}")
 
 
 @host_rule("mount-would-hide", where="host_mounts")
@@ -190,45 +198,47 @@ def _mount_would_hide(host: InspectedHost) -> Findings:
 def _data_in_memory(host: InspectedHost) -> Findings:
     """What is written there is lost at the next boot."""
     accepted = [mount["path"] for mount in host.host.mounts if mount["fstype"] in _MEMORY]
-    for wanted, found in host.on_present_disks():
-        if found.fstype in _MEMORY and found.mount not in accepted:
-            what = f"{found.path} is in memory: {found.mount} is a {found.fstype}."
-            yield Finding(what, "Set a directory on a disk, or mount one there.", wanted.variable)
+    for configured, directory in host.on_present_disks():
+        if directory.fstype in _MEMORY and directory.mount not in accepted:
+            problem = f"{directory.path} is in memory: {directory.mount} is a {directory.fstype}."
+            yield Finding(
+                problem, "Set a directory on a disk, or mount one there.", configured.variable
+            )
 
 
 @host_rule("read-only", each=InspectedHost.on_present_disks)
-def _read_only(wanted: DataDirectory, found: Directory) -> Findings:
+def _read_only(configured: DataDirectory, directory: Directory) -> Findings:
     """Nothing can be written; after an I/O error Linux remounts a disk read-only."""
-    if "ro" in found.options:
-        what = f"{found.path} cannot be written: {found.mount} is mounted read-only."
-        fix = f"Check the disk, then: mount -o remount,rw {found.mount}"
-        yield Finding(what, fix, wanted.variable)
+    if "ro" in directory.options:
+        problem = f"{directory.path} cannot be written: {directory.mount} is mounted read-only."
+        fix = f"Check the disk, then: mount -o remount,rw {directory.mount}"
+        yield Finding(problem, fix, configured.variable)
 
 
 @host_rule("disk-full", each=InspectedHost.on_present_disks, in_container="warning")
-def _disk_full(wanted: DataDirectory, found: Directory) -> Findings:
+def _disk_full(configured: DataDirectory, directory: Directory) -> Findings:
     """Kafka takes a log directory offline when it cannot write, and stops with the last one."""
     # A directory in use must accept the very change that frees space.
-    new = found.meta is None and not found.elected
-    if new and found.size and found.free < _least_free(found):
-        yield Finding(_space(found), _MAKE_ROOM, wanted.variable)
+    new = directory.meta is None and not directory.elected
+    if new and directory.size and directory.free < _least_free(directory):
+        yield Finding(_space(directory), _MAKE_ROOM, configured.variable)
 
 
 @host_rule("disk-low", each=InspectedHost.on_present_disks, severity="warning")
-def _disk_low(wanted: DataDirectory, found: Directory) -> Findings:
+def _disk_low(configured: DataDirectory, directory: Directory) -> Findings:
     """A replica that is rebuilt, or a burst of records, would fill the disk."""
-    if _least_free(found) <= found.free < found.size * 0.15:
-        yield Finding(_space(found), _MAKE_ROOM, wanted.variable)
+    if _least_free(directory) <= directory.free < directory.size * 0.15:
+        yield Finding(_space(directory), _MAKE_ROOM, configured.variable)
 
 
 def _least_free(directory: Directory) -> float:
     return max(directory.size * 0.05, GIB)
 
 
-def _space(found: Directory) -> str:
-    free = f"{found.free // MIB} MiB of {found.size // MIB} MiB free"
-    percent = 100 * found.free // found.size
-    return f"{found.mount}, which holds {found.path}, has {free} ({percent} %)."
+def _space(directory: Directory) -> str:
+    free = f"{directory.free // MIB} MiB of {directory.size // MIB} MiB free"
+    percent = 100 * directory.free // directory.size
+    return f"{directory.mount}, which holds {directory.path}, has {free} ({percent} %)."
 
 
 @host_rule("no-room-for-software", where="/opt/millrace")
@@ -242,26 +252,26 @@ def _no_room_for_software(host: InspectedHost) -> Findings:
     needed = {home: room for home, room in homes.items() if host.found.homes.get(home) is False}
     total = sum(needed.values())
     if needed and host.found.opt_free < total:
-        what = f"/opt/millrace has {host.found.opt_free // MIB} MiB free and {listing(needed)} "
-        what += f"need{'s' if len(needed) == 1 else ''} {total // MIB} MiB."
-        yield Finding(what, "Free some space there, for example by removing old versions.")
+        problem = f"/opt/millrace has {host.found.opt_free // MIB} MiB free and {listing(needed)} "
+        problem += f"need{'s' if len(needed) == 1 else ''} {total // MIB} MiB."
+        yield Finding(problem, "Free some space there, for example by removing old versions.")
 
 
 @host_rule("data-on-root", each=InspectedHost.on_present_disks, severity="warning")
-def _data_on_root(wanted: DataDirectory, found: Directory) -> Findings:
+def _data_on_root(configured: DataDirectory, directory: Directory) -> Findings:
     """A topic that grows stops the whole system, and other writes slow the log."""
-    if ENTRIES[wanted.service].needs_data_disk and found.mount == "/":
+    if ENTRIES[configured.service].needs_data_disk and directory.mount == "/":
         fix = "Give it a disk of its own (host_mounts)."
-        yield Finding(f"{found.path} is on the root file system.", fix, wanted.variable)
+        yield Finding(f"{directory.path} is on the root file system.", fix, configured.variable)
 
 
 @host_rule("disk-shared", where="kafka_data_dirs", severity="warning")
 def _disk_shared(host: InspectedHost) -> Findings:
     """They fail together and share the throughput of the device, so the second one is of no use."""
     devices = {
-        found.path: found.device
-        for wanted, found in host.on_present_disks()
-        if wanted.variable == "kafka_data_dirs" and found.device
+        directory.path: directory.device
+        for configured, directory in host.on_present_disks()
+        if configured.variable == "kafka_data_dirs" and directory.device
     }
     for _, paths in shared_values(devices):
         yield Finding(f"{listing(paths)} are on one device.", "Use one directory for each disk.")
@@ -270,9 +280,9 @@ def _disk_shared(host: InspectedHost) -> Findings:
 @host_rule(
     "mount-inside", each=InspectedHost.on_present_disks, where="kafka_data_dirs", severity="warning"
 )
-def _mount_inside(wanted: DataDirectory, found: Directory) -> Findings:
+def _mount_inside(configured: DataDirectory, directory: Directory) -> Findings:
     """Kafka assumes that a directory is on one disk when it moves or deletes partitions."""
-    inside = [path for path in found.mounts_inside if is_below(path, found.path)]
-    if wanted.variable == "kafka_data_dirs" and inside:
+    inside = [path for path in directory.mounts_inside if is_below(path, directory.path)]
+    if configured.variable == "kafka_data_dirs" and inside:
         fix = "Mount it beside the directory."
-        yield Finding(f"{listing(inside)} is mounted inside {found.path}.", fix)
+        yield Finding(f"{listing(inside)} is mounted inside {directory.path}.", fix)

@@ -26,16 +26,16 @@ _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing wrong: what it is, the value to set, and where, unless its rule says that.
-
-    `hosts` are by default the one that was checked. Findings equal in all but the hosts become one
-    problem.
-    """
+    """One thing wrong. Findings equal in all but the hosts become one problem."""
 
     what: str
+    """What it is."""
     fix: str
+    """The value to set."""
     where: str = ""
+    """Where it is, unless its rule says that."""
     hosts: tuple[str, ...] = ()
+    """By default the one that was checked."""
 
 
 Findings = Iterator[Finding]
@@ -43,21 +43,22 @@ Findings = Iterator[Finding]
 
 @dataclass(frozen=True)
 class Problem:
-    """What is wrong, where, why it is refused and the value to set.
-
-    `places` are the files and lines of what `where` names, as far as they are known; `shown` is
-    `where` with groups instead of many hosts.
-    """
+    """What is wrong, where, why it is refused and the value to set."""
 
     rule: str
     severity: Severity
     where: str
     what: str
+    """What is wrong."""
     why: str
+    """Why it is refused."""
     fix: str
+    """The value to set."""
     hosts: tuple[str, ...] = ()
     places: tuple[str, ...] = ()
+    """The files and lines of what `where` names, as far as they are known."""
     shown: str = ""
+    """`where` with groups instead of many hosts."""
 
     def as_dict(self) -> dict[str, Any]:
         """Return the problem as plain data."""
@@ -68,9 +69,9 @@ class Problem:
     def location(self) -> str:
         """Where it is, with the files and lines that are not said otherwise."""
         where = self.shown or self.where
-        places = [one for one in self.places if one not in f"{where} {self.what}"]
-        more = f" and {len(places) - _SHOWN} more" if len(places) > _SHOWN else ""
-        return f"{where} ({', '.join(places[:_SHOWN])}{more})" if places else where
+        places = [place for place in self.places if place not in f"{where} {self.what}"]
+        suffix = f" and {len(places) - _SHOWN} more" if len(places) > _SHOWN else ""
+        return f"{where} ({', '.join(places[:_SHOWN])}{suffix})" if places else where
 
     def lines(self) -> list[str]:
         """Return it as lines: what with the rule's name, where, why and what to set."""
@@ -89,19 +90,18 @@ Checked = Iterable[tuple[Any, ...]]
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule: `why` it finds a problem, and how severe one is; docs/rules.yml describes it.
-
-    A warning is shown and never refuses. `in_container` is the severity on a host that is a
-    container, whose kernel and clock are another machine's. `on_cluster` says whether it checks a
-    Cluster, by the inventory alone, or else a sequence of InspectedHost.
-    """
+    """A rule; docs/rules.yml describes it."""
 
     name: str
     why: str
+    """Why it finds a problem."""
     module: str
     on_cluster: bool
+    """Whether it checks a Cluster, by the inventory alone, or else a sequence of InspectedHost."""
     severity: Severity
+    """How severe a problem is. A warning is shown and never refuses."""
     in_container: Severity
+    """The severity on a host that is a container, whose kernel and clock are another machine's."""
     findings: Callable[[Any], Findings]
 
 
@@ -111,7 +111,7 @@ REGISTERED: list[Rule] = []
 def rule(
     name: str,
     *,
-    each: Callable[[Any], Checked] = lambda whole: [("", whole)],
+    each: Callable[[Any], Checked] = lambda subject: [("", subject)],
     where: str = "",
     severity: Severity = "error",
     in_container: Severity | None = None,
@@ -126,9 +126,9 @@ def rule(
     def register(check: Check) -> Check:
         def findings(subject: Any) -> Findings:  # noqa: ANN401 - a cluster or hosts
             for host, *arguments in each(subject):
-                for one in check(*arguments):
-                    hosts = one.hosts or ((host,) if host else ())
-                    yield Finding(one.what, one.fix, one.where or where, hosts)
+                for finding in check(*arguments):
+                    hosts = finding.hosts or ((host,) if host else ())
+                    yield Finding(finding.what, finding.fix, finding.where or where, hosts)
 
         why = " ".join((check.__doc__ or "").split())
         contained = in_container or severity
@@ -164,15 +164,18 @@ hosts_rule = partial(rule, on_cluster=False)
 
 def check_cluster(rules: Iterable[Rule], cluster: Cluster) -> list[Problem]:
     """Return every problem of an inventory, in the order of the rules and of the inventory."""
-    found = [
-        problem for one in rules if one.on_cluster for problem in _problems(one, cluster, cluster)
+    problems = [
+        problem
+        for rule in rules
+        if rule.on_cluster
+        for problem in _problems(rule, cluster, cluster)
     ]
-    given = cluster.inventory.parameters
+    parameters = cluster.inventory.parameters
     return [
-        replace(one, where=f"{one.where} (given with -e)", places=(), shown="")
-        if _variable(one.where) in given
-        else one
-        for one in found
+        replace(problem, where=f"{problem.where} (given with -e)", places=(), shown="")
+        if _variable(problem.where) in parameters
+        else problem
+        for problem in problems
     ]
 
 
@@ -187,42 +190,44 @@ def check_hosts(rules: Iterable[Rule], hosts: Sequence[InspectedHost]) -> list[P
     contained = frozenset(host.name for host in hosts if host.found.container)
     return [
         problem
-        for one in rules
-        if hosts and not one.on_cluster
-        for problem in _problems(one, hosts, hosts[0].cluster, contained)
+        for rule in rules
+        if hosts and not rule.on_cluster
+        for problem in _problems(rule, hosts, hosts[0].cluster, contained)
     ]
 
 
 def _problems(
-    one: Rule, subject: object, cluster: Cluster, contained: frozenset[str] = frozenset()
+    rule: Rule, subject: object, cluster: Cluster, contained: frozenset[str] = frozenset()
 ) -> Iterator[Problem]:
     merged: dict[tuple[Severity, str, str, str], list[str]] = {}
-    for found in one.findings(subject):
-        severity = one.in_container if contained.issuperset(found.hosts) else one.severity
-        hosts = merged.setdefault((severity, found.where, found.what, found.fix), [])
-        hosts += [host for host in found.hosts if host not in hosts]
-    for (severity, where, what, fix), hosts in merged.items():
+    for finding in rule.findings(subject):
+        severity = rule.in_container if contained.issuperset(finding.hosts) else rule.severity
+        hosts = merged.setdefault((severity, finding.where, finding.what, finding.fix), [])
+        hosts += [host for host in finding.hosts if host not in hosts]
+    for (severity, where, problem, fix), hosts in merged.items():
         place = f"{where} of {', '.join(hosts)}" if hosts else where
         many = len(hosts) > _SHOWN
         shown = f"{where} of {', '.join(in_groups(cluster, hosts))}" if many else place
         places = tuple(_places(cluster, where, hosts))
-        yield Problem(one.name, severity, place, what, one.why, fix, tuple(hosts), places, shown)
+        yield Problem(
+            rule.name, severity, place, problem, rule.why, fix, tuple(hosts), places, shown
+        )
 
 
 def in_groups(cluster: Cluster, hosts: Sequence[str]) -> list[str]:
     """Return hosts, instead of all those of a group its name: of the largest groups first."""
-    left = dict.fromkeys(hosts)
+    individual = dict.fromkeys(hosts)
     named: list[str] = []
     groups = {
         name: frozenset(members)
         for name, members in cluster.inventory.groups.items()
-        if len(members) > 1 and name != "ungrouped" and left.keys() >= {*members}
+        if len(members) > 1 and name != "ungrouped" and individual.keys() >= {*members}
     }
-    for name, members in sorted(groups.items(), key=lambda one: -len(one[1])):
-        if members <= left.keys():
+    for name, members in sorted(groups.items(), key=lambda group: -len(group[1])):
+        if members <= individual.keys():
             named.append("all hosts" if name == "all" else name)
-            left = {host: None for host in left if host not in members}
-    return [*named, *left]
+            individual = {host: None for host in individual if host not in members}
+    return [*named, *individual]
 
 
 def _places(cluster: Cluster, where: str, hosts: Iterable[str]) -> dict[str, None]:
@@ -231,12 +236,12 @@ def _places(cluster: Cluster, where: str, hosts: Iterable[str]) -> dict[str, Non
     if where == "groups":
         named = (inventory.places.get(f"host {host}", ()) for host in hosts)
         return dict.fromkeys(place for places in named for place in places)
-    known = [inventory.hosts[host].places for host in hosts or inventory.hosts]
+    by_host = [inventory.hosts[host].places for host in hosts or inventory.hosts]
     name = where
     while name:
-        found = dict.fromkeys(one[name] for one in known if name in one)
-        if found:
-            return found
+        lines = dict.fromkeys(places[name] for places in by_host if name in places)
+        if lines:
+            return lines
         if name in inventory.places:
             return dict.fromkeys(inventory.places[name])
         # The variable that it is a part of.
@@ -260,8 +265,8 @@ def report(problems: Sequence[Problem], subject: str, untouched: str) -> str:
     count = f"{len(refused)} problem{'s' if len(refused) != 1 else ''}"
     lines = [f"{subject} {count}; {untouched}."]
     for number, problem in enumerate(refused, start=1):
-        first, *rest = problem.lines()
-        lines += ["", f"{number}. {first}", *rest]
+        first, *details = problem.lines()
+        lines += ["", f"{number}. {first}", *details]
     return "\n".join(lines)
 
 
@@ -275,8 +280,8 @@ def brief(problems: Sequence[Problem], subject: str, untouched: str) -> str:
 def warning_lines(problems: Sequence[Problem]) -> list[str]:
     """Return a line for each warning."""
     return [
-        f"{one.what} {one.fix} ({one.location}; {one.why}) [{one.rule}]"
-        for one in warnings(problems)
+        f"{problem.what} {problem.fix} ({problem.location}; {problem.why}) [{problem.rule}]"
+        for problem in warnings(problems)
     ]
 
 
@@ -295,15 +300,15 @@ def as_json(rules: Sequence[Rule], problems: Sequence[Problem], hosts: int) -> s
 def as_junit(rules: Sequence[Rule], problems: Sequence[Problem]) -> str:
     """Return the result as JUnit XML: one test case per rule, warnings as its output."""
     by_rule = {
-        one.name: [problem for problem in problems if problem.rule == one.name] for one in rules
+        rule.name: [problem for problem in problems if problem.rule == rule.name] for rule in rules
     }
-    failed = sum(bool(errors(found)) for found in by_rule.values())
+    failed = sum(bool(errors(rule_problems)) for rule_problems in by_rule.values())
     counts = {"tests": str(len(rules)), "failures": str(failed), "errors": "0"}
     suites = ET.Element("testsuites", counts)
     suite = ET.SubElement(suites, "testsuite", {"name": "inventory", **counts, "skipped": "0"})
-    for name, found in by_rule.items():
+    for name, rule_problems in by_rule.items():
         case = ET.SubElement(suite, "testcase", {"classname": "inventory", "name": name})
-        for problem in found:
+        for problem in rule_problems:
             text = _legal("\n".join(problem.lines()))
             if problem.severity == "error":
                 ET.SubElement(case, "failure", {"message": _legal(problem.what)}).text = text
