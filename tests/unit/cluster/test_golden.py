@@ -28,6 +28,9 @@ from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.registr
 from ansible_collections.millrace.streaming.plugins.plugin_utils.services.kafka.node import (
     SERVER_PROPERTIES,
 )
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.metrics.model import (
+    HOST_PROGRAM,
+)
 from ansible_collections.millrace.streaming.plugins.plugin_utils.services.monitoring.model import (
     CONFIG,
 )
@@ -103,7 +106,8 @@ def rendered(cluster: Cluster, complete: list[str]) -> dict[str, str]:
             found[f"{host}/{ENTRIES}"] = "".join(sorted(line(*one) for one in entries.items()))
         for path, entry in entries.items():
             # Programs and rules of alerts are copies of files of this repository.
-            copied = path.endswith((".py", ".html")) or path.startswith(f"{CONFIG}/alerts/")
+            copied = path.endswith((".py", ".html", HOST_PROGRAM))
+            copied = copied or path.startswith(f"{CONFIG}/alerts/")
             shown = path == SERVER_PROPERTIES or (host in complete and not copied)
             if "content" in entry and shown:
                 found[f"{host}{path}"] = SECRET.sub(r"\1=(secret)", entry["content"])

@@ -34,7 +34,7 @@ PROXY_UNIT, NODE_UNIT = "millrace-exporter-exporter", "millrace-node-exporter"
 HOST_UNIT = "millrace-host-metrics"
 _MODULES, _TOKEN_FILE = f"{CONFIG}/modules.yml", f"{CONFIG}/token"
 _SETTINGS, _STORE = f"{CONFIG}/host.json", f"{CONFIG}/certificates/proxy.pem"
-_PROGRAM = f"{HOMES}/host-metrics"
+HOST_PROGRAM = f"{HOMES}/host-metrics"
 # Spark tries the next one where a port is taken, so often (spark.port.maxRetries).
 _UI_PORT, _UI_PORTS = 4040, 17
 _COLLECTORS = (
@@ -194,14 +194,14 @@ class Metrics(Packaged):
             _MODULES: files.text(self._modules_text(), **readers),
             **token,
             **self.certificate_files(),
-            _PROGRAM: files.text(files.read("apps/host_metrics.py"), restart=True),
+            HOST_PROGRAM: files.text(files.read("apps/host_metrics.py"), restart=True),
             _SETTINGS: files.text(self._settings_text(), **readers, secret=bool(self._ui_token)),
             **self._proxy_unit(),
             **self._node_unit(),
             **self.unit(
                 HOST_UNIT,
                 "Metrics of Millrace on this host",
-                f"/usr/bin/python3 -I {_PROGRAM} {_SETTINGS}",
+                f"/usr/bin/python3 -I {HOST_PROGRAM} {_SETTINGS}",
                 # Keys are readable for the services that have them alone.
                 capabilities="CAP_DAC_READ_SEARCH",
                 memory_max="256M",
