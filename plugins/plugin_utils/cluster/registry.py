@@ -47,9 +47,10 @@ HEALTH_CHECKS: tuple[HealthCheck, ...] = tuple(
 )
 """What a report asks, in its order."""
 UNITS = "|".join(
-    [*(entry.units or entry.product for entry in ENTRIES.values()), r"millrace-[\w-]+"]
+    [*(ENTRIES[product].units or product for product in JAVA_PRODUCTS), r"millrace-[\w-]+"]
 )
-"""The systemd units of all services, as a regular expression."""
+"""The systemd units that Millrace writes, as a regular expression: not those of packages, which may
+be the site's own."""
 
 
 def groups_of(product: str) -> tuple[str, ...]:

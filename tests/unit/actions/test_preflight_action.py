@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from pathlib import Path
 
@@ -83,6 +84,11 @@ def test_what_is_inspected_follows_from_the_model() -> None:
     assert {2181, 9092, 9093} <= set(asked["ports"])
     assert (asked["java_home"], asked["kafka_user"]) == ("/opt/java", "broker")
     assert 8080 in options(found, "h2")["ports"], "a master's"
+    ours = ("kafka", "zookeeper", "hdfs-namenode", "spark-job-clicks", "millrace-console")
+    of_packages = ("postgresql", "prometheus", "monitoring", "console", "kafka-manager")
+    units = re.compile(asked["units"])
+    assert all(map(units.fullmatch, ours))
+    assert not any(map(units.fullmatch, of_packages))
     assert options(found, "h2")["stores"] == []
 
 
