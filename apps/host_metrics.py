@@ -62,7 +62,13 @@ QUERY_METRICS: Mapping[str, tuple[str, str, float]] = {
 _QUERY = re.compile(r".+?\.driver\.spark\.streaming\.(?P<query>.+)\.(?P<gauge>[^.]+)")
 # What a request raises where no server answers, or one of another kind, or one that ends.
 _NO_ANSWER = (
-    *(OSError, HTTPException, ValueError, LookupError, TypeError, AttributeError, RecursionError),
+    OSError,
+    HTTPException,
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    RecursionError,
 )
 _TEXT = "text/plain; version=0.0.4; charset=utf-8"
 _CERTIFICATE = re.compile(b"-----BEGIN CERTIFICATE-----(.+?)-----END CERTIFICATE-----", re.DOTALL)

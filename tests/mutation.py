@@ -145,12 +145,28 @@ TARGETS: Mapping[str, Mapping[str, Sequence[str]]] = {
 # Of an operator's replacements those that are nearest to it: others are noticed with them.
 REPLACEMENTS = {
     "ReplaceBinaryOperator": (
-        *("Add_Sub", "Sub_Add", "Mul_Div", "Div_Mul", "FloorDiv_Mul", "Mod_FloorDiv"),
-        *("BitOr_BitAnd", "BitAnd_BitOr"),
+        "Add_Sub",
+        "Sub_Add",
+        "Mul_Div",
+        "Div_Mul",
+        "FloorDiv_Mul",
+        "Mod_FloorDiv",
+        "BitOr_BitAnd",
+        "BitAnd_BitOr",
     ),
     "ReplaceComparisonOperator": (
-        *("Eq_NotEq", "NotEq_Eq", "Is_IsNot", "IsNot_Is", "Lt_LtE", "LtE_Lt", "Gt_GtE", "GtE_Gt"),
-        *("Lt_GtE", "LtE_Gt", "Gt_LtE", "GtE_Lt"),
+        "Eq_NotEq",
+        "NotEq_Eq",
+        "Is_IsNot",
+        "IsNot_Is",
+        "Lt_LtE",
+        "LtE_Lt",
+        "Gt_GtE",
+        "GtE_Gt",
+        "Lt_GtE",
+        "LtE_Gt",
+        "Gt_LtE",
+        "GtE_Lt",
     ),
 }
 WANTED = 0.9
@@ -158,17 +174,33 @@ WANTED = 0.9
 SAMPLE = 130
 """A module with more bugs is judged by a sample of so many, the same one in each run."""
 LIBRARIES = (
-    *("ansible.plugins.loader", "ansible.plugins.action", "ansible.playbook.play"),
-    *("ansible.module_utils.basic", "ansible.template", "kafka.admin", "cryptography.x509"),
-    *("hypothesis", "testinfra", "unittest.mock", "xml.etree.ElementTree"),
+    "ansible.plugins.loader",
+    "ansible.plugins.action",
+    "ansible.playbook.play",
+    "ansible.module_utils.basic",
+    "ansible.template",
+    "kafka.admin",
+    "cryptography.x509",
+    "hypothesis",
+    "testinfra",
+    "unittest.mock",
+    "xml.etree.ElementTree",
 )
 """What most tests import."""
 LATE = -1
 """The exit code of tests that take too long; a bug may be an endless loop."""
 # Whether an attacker is in time depends on how busy the machine is.
 OPTIONS = (
-    *("-x", "-q", "-k", "not test_an_exchange_during", "-p", "no:cacheprovider"),
-    *("-p", "no:unraisableexception", "-p", "no:threadexception"),
+    "-x",
+    "-q",
+    "-k",
+    "not test_an_exchange_during",
+    "-p",
+    "no:cacheprovider",
+    "-p",
+    "no:unraisableexception",
+    "-p",
+    "no:threadexception",
 )
 COPIED = ("git", "ls-files", "--cached", "--others", "--exclude-standard", "-z")
 

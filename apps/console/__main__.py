@@ -23,8 +23,12 @@ from .settings import SettingsError, read
 
 _HEADER_BYTES = 16384
 UNUSABLE = (
-    *(SettingsError, ConnectionDescriptionError, library.NoLibraryError),
-    *(KeyError, OSError, ValueError),
+    SettingsError,
+    ConnectionDescriptionError,
+    library.NoLibraryError,
+    KeyError,
+    OSError,
+    ValueError,
 )
 """What is raised where the settings, or files that they name, cannot be used."""
 

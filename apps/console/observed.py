@@ -183,7 +183,8 @@ class Observed:
             record |= {
                 **{key: of.get(key, "") for key in ("id", "state", "who", "started", "reason")},
                 **{key: of.get(key, "").split() for key in ("plan", "done", "left")},
-                **{"what": of["playbook"], "verdict": of.get("verdict", "")},
+                "what": of["playbook"],
+                "verdict": of.get("verdict", ""),
                 "age": max(0.0, time.time() - sample.value),
             }
         newest = sorted(records.values(), key=lambda record: str(record["started"]), reverse=True)

@@ -62,10 +62,29 @@ _TYPES = ("message_type", "nested_type", "enum_type")
 _PARTS = (*_TYPES, "field", "extension", "oneof_decl", "value")
 _COMMENTS = (ProtobufLexer.LINE_COMMENT, ProtobufLexer.BLOCK_COMMENT)
 _MODULES = (
-    *(any_pb2, api_pb2, descriptor_pb2, duration_pb2, empty_pb2, field_mask_pb2),
-    *(source_context_pb2, struct_pb2, timestamp_pb2, type_pb2, wrappers_pb2),
-    *(calendar_period_pb2, color_pb2, date_pb2, datetime_pb2, dayofweek_pb2, expr_pb2),
-    *(fraction_pb2, latlng_pb2, money_pb2, month_pb2, postal_address_pb2, quaternion_pb2),
+    any_pb2,
+    api_pb2,
+    descriptor_pb2,
+    duration_pb2,
+    empty_pb2,
+    field_mask_pb2,
+    source_context_pb2,
+    struct_pb2,
+    timestamp_pb2,
+    type_pb2,
+    wrappers_pb2,
+    calendar_period_pb2,
+    color_pb2,
+    date_pb2,
+    datetime_pb2,
+    dayofweek_pb2,
+    expr_pb2,
+    fraction_pb2,
+    latlng_pb2,
+    money_pb2,
+    month_pb2,
+    postal_address_pb2,
+    quaternion_pb2,
     timeofday_pb2,
 )
 _DECIMAL = "confluent/type/decimal.proto"

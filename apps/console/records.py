@@ -143,8 +143,12 @@ def _damaged() -> tuple[type[Exception], ...]:
     """Return what is raised for a batch that cannot be read."""
     errors = library.errors
     return (
-        *(CodecError, MemoryError, ValueError, LookupError),
-        *(errors.CorruptRecordError, errors.UnsupportedCodecError),
+        CodecError,
+        MemoryError,
+        ValueError,
+        LookupError,
+        errors.CorruptRecordError,
+        errors.UnsupportedCodecError,
     )
 
 

@@ -15,8 +15,12 @@ from .charts import drawing, value_text
 from .prometheus import Prometheus, Series
 
 RANGES: Mapping[int, str] = {
-    **{900: "15 minutes", 3600: "1 hour", 21600: "6 hours", 86400: "1 day"},
-    **{604800: "7 days", 1209600: "14 days"},
+    900: "15 minutes",
+    3600: "1 hour",
+    21600: "6 hours",
+    86400: "1 day",
+    604800: "7 days",
+    1209600: "14 days",
 }
 """Seconds that a chart may show -> what they are called."""
 MOST_LINES = 24

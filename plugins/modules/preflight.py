@@ -446,7 +446,10 @@ def main() -> None:
     text, no = {"type": "str", "default": ""}, {"type": "bool", "default": False}
     of_store = {
         "path": {"type": "str", "required": True},
-        **{"is_keystore": no, "mutual": no, "truststore": text, "authorities": text},
+        "is_keystore": no,
+        "mutual": no,
+        "truststore": text,
+        "authorities": text,
         "password": {"type": "str", "no_log": True},
     }
     module = AnsibleModule(

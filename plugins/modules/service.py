@@ -401,8 +401,10 @@ def main() -> None:
     except start.NotStartedError as error:
         module.fail_json(msg=str(error), changed=True)
     except (
-        *(distribution.DistributionError, operation_file.LockedError),
-        *(OSError, ValueError),
+        distribution.DistributionError,
+        operation_file.LockedError,
+        OSError,
+        ValueError,
     ) as error:
         module.fail_json(msg=str(error))
     module.exit_json(**result)

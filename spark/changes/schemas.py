@@ -58,8 +58,14 @@ PLANES: Final = Dimension(
     flight="tailnum",
     columns={"year": "BIGINT", "manufacturer": "STRING", "model": "STRING", "seats": "BIGINT"},
     types={
-        **{"tailnum": "text", "year": "integer", "type": "text", "manufacturer": "text"},
-        **{"model": "text", "engines": "integer", "seats": "integer", "speed": "integer"},
+        "tailnum": "text",
+        "year": "integer",
+        "type": "text",
+        "manufacturer": "text",
+        "model": "text",
+        "engines": "integer",
+        "seats": "integer",
+        "speed": "integer",
         "engine": "text",
     },
 )
@@ -69,8 +75,14 @@ AIRPORTS: Final = Dimension(
     flight="dest",
     columns={"name": "STRING", "lat": "DOUBLE", "lon": "DOUBLE", "tzone": "STRING"},
     types={
-        **{"faa": "text", "name": "text", "lat": "double precision", "lon": "double precision"},
-        **{"alt": "integer", "tz": "integer", "dst": "text", "tzone": "text"},
+        "faa": "text",
+        "name": "text",
+        "lat": "double precision",
+        "lon": "double precision",
+        "alt": "integer",
+        "tz": "integer",
+        "dst": "text",
+        "tzone": "text",
     },
 )
 DIMENSIONS: Final = (PLANES, AIRPORTS)

@@ -50,7 +50,10 @@ def tumbling(events: DataFrame, late: str) -> DataFrame:
         .select(
             "carrier",
             F.date_format("window.start", "yyyy-MM-dd").alias("day"),
-            *("flights", "cancelled", "dep_delay_sum", "dep_delay_max"),
+            "flights",
+            "cancelled",
+            "dep_delay_sum",
+            "dep_delay_max",
         )
     )
 

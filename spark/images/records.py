@@ -52,7 +52,11 @@ def parse(raw: DataFrame) -> DataFrame:
         return F.try_validate_utf8(F.get(headers, F.lit(0))["value"].cast("string"))
 
     parsed = raw.select(
-        *("key", "value", "headers", "partition", "offset"),
+        "key",
+        "value",
+        "headers",
+        "partition",
+        "offset",
         F.unix_millis("timestamp").alias("at"),
         *(header(name).alias(name) for name in ("sha256", "shape")),
         header("index").try_cast("int").alias("number"),

@@ -27,8 +27,14 @@ from ansible_collections.millrace.streaming.plugins.plugin_utils.services.kafka.
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 COLUMNS = (
-    *("event_time", "origin", "dest", "carrier", "flight", "tailnum"),
-    *("dep_delay", "arr_delay"),
+    "event_time",
+    "origin",
+    "dest",
+    "carrier",
+    "flight",
+    "tailnum",
+    "dep_delay",
+    "arr_delay",
 )
 TAKEN, COMMITTED = 1_000, 30_000
 """Records that are taken at once, and between two commits."""

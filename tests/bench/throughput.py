@@ -31,10 +31,13 @@ def on_host(topology: Topology, script: str) -> str:
     """Return what a script of root prints on the host; it comes by standard input."""
     options = ("StrictHostKeyChecking=no", "UserKnownHostsFile=/dev/null", "LogLevel=ERROR")
     done = subprocess.run(  # noqa: S603 - our own command
-        [
-            *("ssh", "-i", str(STATE / "id_ed25519")),
+        [  # noqa: S607 - that of this machine
+            "ssh",
+            "-i",
+            str(STATE / "id_ed25519"),
             *(word for option in options for word in ("-o", option)),
-            *(f"lab@{topology.addresses[HOST]}", "sudo bash -ls"),
+            f"lab@{topology.addresses[HOST]}",
+            "sudo bash -ls",
         ],
         input=script,
         capture_output=True,

@@ -76,8 +76,11 @@ def archive(
         "name": JOB,
         "source": str(ROOT / "spark/archive.py"),
         "arguments": [
-            *(f"--client-config={CLIENT}", f"--topics={topic}", f"--output={output}"),
-            *(f"--checkpoint={output}.checkpoint", "--trigger-seconds=2"),
+            f"--client-config={CLIENT}",
+            f"--topics={topic}",
+            f"--output={output}",
+            f"--checkpoint={output}.checkpoint",
+            "--trigger-seconds=2",
         ],
         "checkpoint": f"{output}.checkpoint",
         "cores": 1,

@@ -46,8 +46,12 @@ def test_each_record_is_in_the_sink_once(target: Streams) -> None:
     found = violations(source, rows)
     target.records.append(
         Record(
-            *(48, "each record is in the sink once, after all of them (I11)", "the sink"),
-            *(begun, time.time(), time.time()),
+            48,
+            "each record is in the sink once, after all of them (I11)",
+            "the sink",
+            begun,
+            time.time(),
+            time.time(),
             proof=f"{len(source)} records of the topic, {len(rows)} rows",
             verdict="failed" if found else "passed",
             detail="; ".join(map(str, found[:10])),

@@ -204,8 +204,10 @@ def test_the_console_shows_what_prometheus_has_of_all_parts(
         errors = [f"{name}: {one['error']}" for name, one in parts.items() if one.get("error")]
         errors += [f"{one['name']}: {one['error']}" for one in found["hosts"] if one["error"]]
         wanted = {
-            **{"certificates": topology.closed, "connect": cluster.connect},
-            **{"registry": cluster.schema_registry, "spark": cluster.spark},
+            "certificates": topology.closed,
+            "connect": cluster.connect,
+            "registry": cluster.schema_registry,
+            "spark": cluster.spark,
         }
         errors += [
             f"{name} is not there" for name, one in wanted.items() if one and name not in found

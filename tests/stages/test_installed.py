@@ -32,8 +32,15 @@ LAB = {"LAB_TOPOLOGY": "single", "LAB_NAME": NAME}
 INVENTORY = ROOT / f".lab/{NAME}/inventory"
 CONTAINER = f"millrace-{NAME}-control"
 PACKAGES = (
-    *("systemd", "systemd-sysv", "openssh-server", "openssh-client", "sudo", "iproute2"),
-    *("ca-certificates", "git", "python3-venv"),
+    "systemd",
+    "systemd-sysv",
+    "openssh-server",
+    "openssh-client",
+    "sudo",
+    "iproute2",
+    "ca-certificates",
+    "git",
+    "python3-venv",
 )
 CERTIFICATES = "/etc/ssl/certs"
 INDEX = re.compile(r"PIP_|SSL_CERT_|REQUESTS_CA_")
@@ -101,12 +108,18 @@ def container(release: str, core: str, place: Path) -> ControlNode:
     subprocess.run(make, check=True, stdout=subprocess.DEVNULL)  # noqa: S603 - our own script
     writable = (INVENTORY.parent, place, Path(cache_directory("")))
     podman(
-        *("run", "--detach", f"--name={CONTAINER}", f"--label=millrace.lab={NAME}"),
-        *("--network=host", f"--volume={ROOT}:{ROOT}:ro"),
+        "run",
+        "--detach",
+        f"--name={CONTAINER}",
+        f"--label=millrace.lab={NAME}",
+        "--network=host",
+        f"--volume={ROOT}:{ROOT}:ro",
         f"--volume={CERTIFICATES}:{CERTIFICATES}:ro",
         *(f"--volume={path}:{path}" for path in writable),
         *(f"--env={name}={value}" for name, value in os.environ.items() if INDEX.match(name)),
-        *(image, "sleep", "infinity"),
+        image,
+        "sleep",
+        "infinity",
     )
     environment = place / "environment"
     node = ControlNode(place, environment / "bin", CONTAINER)

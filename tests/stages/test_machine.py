@@ -49,7 +49,7 @@ def test_a_machine_is_deployed_and_smoked(limit: float) -> None:
 def test_a_wrong_clock_is_noticed() -> None:
     inventory = str(ROOT / f".lab/{NAME}/inventory")
     run_tests(
-        *("tests/failover/test_alerts.py", "-k", "machine", "--inventory", inventory), seconds=1800
+        "tests/failover/test_alerts.py", "-k", "machine", "--inventory", inventory, seconds=1800
     )
 
 

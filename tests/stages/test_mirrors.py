@@ -34,6 +34,10 @@ def labs() -> Iterator[list[str]]:
 def test_the_second_follows_the_first(labs: list[str]) -> None:
     first, second = labs
     run_tests(
-        *("tests/failover/test_mirror.py", "--inventory", first, "--second", second),
+        "tests/failover/test_mirror.py",
+        "--inventory",
+        first,
+        "--second",
+        second,
         seconds=3600,
     )

@@ -22,8 +22,18 @@ from tests.unit.console.drawn_prometheus import Drawn, prometheus
 from tests.unit.snapshot_draft import cluster
 
 VIEWS = (
-    *("overview", "hosts", "topics", "topics/topic-0001", "groups", "groups/dashboards", "quorum"),
-    *("connect", "schemas", "spark", "operations", "certificates"),
+    "overview",
+    "hosts",
+    "topics",
+    "topics/topic-0001",
+    "groups",
+    "groups/dashboards",
+    "quorum",
+    "connect",
+    "schemas",
+    "spark",
+    "operations",
+    "certificates",
 )
 SIZES = [(1280, 900), (400, 900)]
 FIRST_VIEW_SECONDS = 1.0
@@ -125,7 +135,9 @@ def test_a_missing_replica_is_seen(chromium: Browser, site: Path) -> None:
     show(chromium, site, "broker", "topics")
     colors = "return [...document.querySelectorAll('canvas')].map((one) => one.ariaLabel)"
     assert [label.rpartition(", ")[2] for label in chromium.run(colors)] == [
-        *("0 missing", "0 missing", "48 missing"),
+        "0 missing",
+        "0 missing",
+        "48 missing",
     ]
     drawn = """
     const wanted = getComputedStyle(document.documentElement).getPropertyValue("--bad").trim();
@@ -229,8 +241,16 @@ DRAWN: Drawn = {
     "leadercount": [({"host": f"k{one}"}, 40) for one in (1, 2)],
 }
 LIVE_VIEWS = (
-    *("overview", "alerts", "metrics/cluster", "metrics/broker", "groups/dashboards", "spark"),
-    *("topics/topic-0001", "operations", "certificates", "hosts"),
+    "overview",
+    "alerts",
+    "metrics/cluster",
+    "metrics/broker",
+    "groups/dashboards",
+    "spark",
+    "topics/topic-0001",
+    "operations",
+    "certificates",
+    "hosts",
 )
 DOWN = RestError("Prometheus: Connection refused")
 ALL_READ = "return !document.querySelector('[aria-busy]')"
@@ -240,7 +260,9 @@ READ: dict[str, Any] = {
     "problem": "Records from offset 9000 on cannot be shown: <too large>.",
     "records": [
         {
-            **{"offset": 8999, "timestamp": 1764200000000, "headers": []},
+            "offset": 8999,
+            "timestamp": 1764200000000,
+            "headers": [],
             "key": {"size": 3, "text": "<b>"},
             "value": {
                 "size": 7,
@@ -250,7 +272,10 @@ READ: dict[str, Any] = {
             },
         },
         {
-            **{"offset": 8998, "timestamp": 1764200000000, "headers": [], "key": None},
+            "offset": 8998,
+            "timestamp": 1764200000000,
+            "headers": [],
+            "key": None,
             "value": {"size": 30, "text": '{"tail": "N1"}', "schema": 8},
         },
     ],

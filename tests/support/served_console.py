@@ -56,7 +56,10 @@ def served(
     )
     given = {name: snapshot[name] for name in names if name in snapshot}
     settings = Settings(
-        *("production", page(), str(path), {}),
+        "production",
+        page(),
+        str(path),
+        {},
         hosts=tuple(snapshot["hosts"]),
         viewers=tuple(users),
         prometheus=prometheus,

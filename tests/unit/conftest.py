@@ -91,7 +91,7 @@ def avro() -> Path:
     with (folder / "lock").open("w") as lock, TemporaryDirectory(dir=folder) as place:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not jar.exists():
-            copy = [*("mvn", "-q", "-B", "-f", str(recipe), "dependency:copy-dependencies")]
+            copy = ["mvn", "-q", "-B", "-f", str(recipe), "dependency:copy-dependencies"]
             copy += ["-DincludeArtifactIds=spark-avro_2.13", f"-DoutputDirectory={place}"]
             subprocess.run(copy, check=True, stdout=subprocess.DEVNULL)  # noqa: S603 - no input
             (Path(place) / jar.name).rename(jar)

@@ -68,7 +68,10 @@ def run_playbook(path: Path, task: dict[str, Any], *options: str) -> dict[str, A
     done = subprocess.run(  # noqa: S603  the program and its arguments are the tests' own
         [
             str(Path(sys.executable).with_name("ansible-playbook")),
-            *("-i", "localhost,", *options, str(playbook)),
+            "-i",
+            "localhost,",
+            *options,
+            str(playbook),
         ],
         env={
             **os.environ,

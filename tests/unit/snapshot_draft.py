@@ -101,10 +101,18 @@ def cluster(topics: int = 6, partitions: int = 8, *, lost: int | None = None) ->
         "hdfs": {"error": "the NameNode does not answer"},
         "operations": [
             {
-                **{"id": "1", "state": "stopped", "what": "restart", "who": "anna on control"},
-                **{"started": "2026-11-27T01:00:00Z", "command": "ansible-playbook roll.yml"},
-                **{"plan": ["k1", "k2", "k3"], "done": ["k1"], "left": ["k2", "k3"], "age": 300},
-                **{"reason": "k2 was not ready in time", "hosts": ["k1", "k2", "k3"]},
+                "id": "1",
+                "state": "stopped",
+                "what": "restart",
+                "who": "anna on control",
+                "started": "2026-11-27T01:00:00Z",
+                "command": "ansible-playbook roll.yml",
+                "plan": ["k1", "k2", "k3"],
+                "done": ["k1"],
+                "left": ["k2", "k3"],
+                "age": 300,
+                "reason": "k2 was not ready in time",
+                "hosts": ["k1", "k2", "k3"],
             }
         ],
         "certificates": [

@@ -136,9 +136,17 @@ def of_model(name: str) -> dict[str, Any]:
     """The options that the model gives a module, none where its action does it."""
     own = {"k1": {"kafka_node_id": 1, "zookeeper_id": 1}}
     groups = (
-        *("kafka_brokers", "kafka_controllers", "zookeeper", "kafka_connect", "schema_registry"),
-        *("postgresql", "monitoring"),
-        *("spark_masters", "spark_workers", "hdfs_namenode", "hdfs_datanodes"),
+        "kafka_brokers",
+        "kafka_controllers",
+        "zookeeper",
+        "kafka_connect",
+        "schema_registry",
+        "postgresql",
+        "monitoring",
+        "spark_masters",
+        "spark_workers",
+        "hdfs_namenode",
+        "hdfs_datanodes",
     )
     found = small.cluster({one: ["k1"] for one in groups}, own, {"k1": Facts(small.DEBIAN_12)})
     given = name in module_options.modules()

@@ -57,7 +57,10 @@ def pem() -> str:
 def settings(**given: Any) -> dict[str, Any]:
     return {
         "certificates": {},
-        **{"streams": {}, "hdfs_streams": {}, "namenode": "", "hdfs_user": OWN},
+        "streams": {},
+        "hdfs_streams": {},
+        "namenode": "",
+        "hdfs_user": OWN,
         "sources": {},
         "token": "",
         "user": OWN,
@@ -141,9 +144,16 @@ def test_the_record_of_an_operation_is_shown_without_its_command(
     ((labels, written),) = program.operation(record)[-1].samples
     assert written == pytest.approx(record.stat().st_mtime, abs=1)
     assert labels == {
-        **{"id": "1", "playbook": "site", "state": "stopped", "who": "anna on c"},
-        **{"started": said["started"], "reason": said["reason"], "verdict": "PASS"},
-        **{"plan": "k1 k2", "done": "k1", "left": "k2"},
+        "id": "1",
+        "playbook": "site",
+        "state": "stopped",
+        "who": "anna on c",
+        "started": said["started"],
+        "reason": said["reason"],
+        "verdict": "PASS",
+        "plan": "k1 k2",
+        "done": "k1",
+        "left": "k2",
     }
 
 

@@ -142,8 +142,15 @@ def test_lint_runs_the_command() -> None:
 @pytest.mark.parametrize(
     ("version", "bad"),
     [
-        *(("2.17.0", True), ("2.0", True), ("2.0-beta9", True), ("2.17", True), ("", False)),
-        *(("2.17.1", False), ("2.17.1.redhat-1", False), ("2.100", False), ("1.2.17", False)),
+        ("2.17.0", True),
+        ("2.0", True),
+        ("2.0-beta9", True),
+        ("2.17", True),
+        ("", False),
+        ("2.17.1", False),
+        ("2.17.1.redhat-1", False),
+        ("2.100", False),
+        ("1.2.17", False),
     ],
 )
 def test_versions_are_compared_by_their_numbers(version: str, bad: bool) -> None:

@@ -47,7 +47,17 @@ exec(sys.stdin.read())" ;;
     "id": "echo 0",
 }
 COMMANDS = (
-    *("awk", "bash", "date", "dirname", "find", "mkdir", "paste", "readlink", "sed", "sh", "sort"),
+    "awk",
+    "bash",
+    "date",
+    "dirname",
+    "find",
+    "mkdir",
+    "paste",
+    "readlink",
+    "sed",
+    "sh",
+    "sort",
     "tail",
 )
 

@@ -114,8 +114,16 @@ def test_each_fault_has_its_row(draft: Draft) -> None:
     first, second, third = rows(parsed(report))
     gap = f"{report.faults[0].gap:.2f} s"
     assert first == [
-        *("1", "0:00", KILL.name, "b1", KILL.proof, "1.50 s", "10.90 s", gap),
-        *(str(report.faults[0].acks), "✓ passed"),
+        "1",
+        "0:00",
+        KILL.name,
+        "b1",
+        KILL.proof,
+        "1.50 s",
+        "10.90 s",
+        gap,
+        str(report.faults[0].acks),
+        "✓ passed",
     ]
     assert second[:5] == ["10", "0:02", "a broker alone", "b2", "lost its leader"]
     assert second[-1] == "✗ failed"
@@ -304,8 +312,13 @@ def test_faults_of_one_kind_are_one_line_of_the_summary(draft: Draft) -> None:
     assert worst["faults"][0]["verdict"] == "failed"
     never = recorded_runs.run_of(reported(draft, skipped(KILL)))
     assert never["faults"][0] == {
-        **{"number": 1, "name": KILL.name, "times": 0, "recovery_seconds": None},
-        **{"limit_seconds": 10.9, "gap_seconds": None, "verdict": "skipped"},
+        "number": 1,
+        "name": KILL.name,
+        "times": 0,
+        "recovery_seconds": None,
+        "limit_seconds": 10.9,
+        "gap_seconds": None,
+        "verdict": "skipped",
     }
 
 

@@ -18,18 +18,16 @@ README = ROOT / "README.md"
 GUIDES = [README, ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 DOCUMENTS = sorted(path for path in tracked() if path.suffix == ".md")
 STAGES = {
-    *(
-        "lint",
-        "unit",
-        "scenarios",
-        "preflight",
-        "page",
-        "versions",
-        "lab",
-        "secured",
-        "installed",
-        "machine",
-    ),
+    "lint",
+    "unit",
+    "scenarios",
+    "preflight",
+    "page",
+    "versions",
+    "lab",
+    "secured",
+    "installed",
+    "machine",
     *SCENARIOS,
 }
 

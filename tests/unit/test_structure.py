@@ -322,8 +322,14 @@ def left_out(paths: Iterable[str], patterns: Iterable[str]) -> list[str]:
 
 def test_the_built_collection_has_what_its_playbooks_run() -> None:
     folders = (
-        *("apps", "artifacts", "plugins", "requirements/control", "spark", "templates"),
-        *("tests/cluster", "tests/support"),
+        "apps",
+        "artifacts",
+        "plugins",
+        "requirements/control",
+        "spark",
+        "templates",
+        "tests/cluster",
+        "tests/support",
     )
     needed = [relative(path) for path in tracked() if relative(path).startswith(folders)]
     assert needed
@@ -343,25 +349,40 @@ MAY_IMPORT = {
     # of their modules come first says the test of circles.
     "plugin_utils.cluster": {"module_utils.formats", "module_utils.host", "plugin_utils.services"},
     "plugin_utils.services": {
-        *("module_utils.formats", "module_utils.host", "module_utils.kafka"),
-        *("plugin_utils.cluster", "plugin_utils.rules"),
+        "module_utils.formats",
+        "module_utils.host",
+        "module_utils.kafka",
+        "plugin_utils.cluster",
+        "plugin_utils.rules",
     },
     "plugin_utils.rules": {
-        *("module_utils.formats", "module_utils.host"),
-        *("plugin_utils.cluster", "plugin_utils.services"),
+        "module_utils.formats",
+        "module_utils.host",
+        "plugin_utils.cluster",
+        "plugin_utils.services",
     },
     "plugin_utils.secrets": {
-        *("module_utils.formats", "module_utils.host"),
-        *("plugin_utils.cluster", "plugin_utils.services"),
-        *("plugin_utils.files", "plugin_utils.operation"),
+        "module_utils.formats",
+        "module_utils.host",
+        "plugin_utils.cluster",
+        "plugin_utils.services",
+        "plugin_utils.files",
+        "plugin_utils.operation",
     },
     "plugin_utils.inventory": {
-        *("module_utils.formats", "plugin_utils.cluster", "plugin_utils.services"),
-        *("plugin_utils.secrets", "plugin_utils.ansible_internals"),
+        "module_utils.formats",
+        "plugin_utils.cluster",
+        "plugin_utils.services",
+        "plugin_utils.secrets",
+        "plugin_utils.ansible_internals",
     },
     "plugin_utils.operations": {
-        *("module_utils.formats", "module_utils.kafka", "module_utils.host"),
-        *("module_utils.operations", "plugin_utils.cluster", "plugin_utils.services"),
+        "module_utils.formats",
+        "module_utils.kafka",
+        "module_utils.host",
+        "module_utils.operations",
+        "plugin_utils.cluster",
+        "plugin_utils.services",
         "plugin_utils.rules",
     },
 }

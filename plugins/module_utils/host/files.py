@@ -34,8 +34,16 @@ _TOO_LARGE = b"(a file too large to be read)\n"
 _STATES = ("file", "directory", "link", "absent")
 _KEYS = frozenset(
     (
-        *("state", "content", "mode", "owner", "group", "target"),
-        *("format", "restart", "dynamic", "secret"),
+        "state",
+        "content",
+        "mode",
+        "owner",
+        "group",
+        "target",
+        "format",
+        "restart",
+        "dynamic",
+        "secret",
     )
 )
 

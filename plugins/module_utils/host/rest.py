@@ -14,7 +14,13 @@ JSON = "application/json"
 _LARGEST_REFUSAL = 2**16  # bytes
 # What a body raises that is none of the service, or cut.
 _NO_MESSAGE = (
-    *(OSError, HTTPException, ValueError, LookupError, TypeError, AttributeError, RecursionError),
+    OSError,
+    HTTPException,
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    RecursionError,
 )
 _T = TypeVar("_T")
 

@@ -161,10 +161,18 @@ def format_command(node: Node, config: str, partly: bool) -> list[str]:
     controllers. `partly`: other directories of the node are formatted, so a disk was replaced.
     """
     command = [
-        *(node.java, "-Xmx128m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"),
-        *("-cp", f"{node.home}/libs/*", _TOOL, "format"),
+        node.java,
+        "-Xmx128m",
+        "-XX:TieredStopAtLevel=1",
+        "-XX:+UseSerialGC",
+        "-cp",
+        f"{node.home}/libs/*",
+        _TOOL,
+        "format",
         # One word: an id may begin with '-'.
-        *(f"--cluster-id={node.cluster_id}", "--config", node.config),
+        f"--cluster-id={node.cluster_id}",
+        "--config",
+        node.config,
     ]
     if partly:
         command.append("--ignore-formatted")

@@ -18,14 +18,29 @@ CLUSTER_NAME = "kafka-cluster"
 _ANY = 1
 _SECURITY_DISABLED = 54
 _RESOURCES = {
-    **{"topic": 2, "group": 3, "cluster": 4, "transactional_id": 5},
-    **{"delegation_token": 6, "user": 7},
+    "topic": 2,
+    "group": 3,
+    "cluster": 4,
+    "transactional_id": 5,
+    "delegation_token": 6,
+    "user": 7,
 }
 _PATTERNS = {"literal": 3, "prefixed": 4}
 _OPERATIONS = {
-    **{"all": 2, "read": 3, "write": 4, "create": 5, "delete": 6, "alter": 7, "describe": 8},
-    **{"cluster_action": 9, "describe_configs": 10, "alter_configs": 11, "idempotent_write": 12},
-    **{"create_tokens": 13, "describe_tokens": 14, "two_phase_commit": 15},
+    "all": 2,
+    "read": 3,
+    "write": 4,
+    "create": 5,
+    "delete": 6,
+    "alter": 7,
+    "describe": 8,
+    "cluster_action": 9,
+    "describe_configs": 10,
+    "alter_configs": 11,
+    "idempotent_write": 12,
+    "create_tokens": 13,
+    "describe_tokens": 14,
+    "two_phase_commit": 15,
 }
 _PERMISSIONS = {"deny": 2, "allow": 3}
 

@@ -27,18 +27,26 @@ def _assignment(name: str) -> _Field:
 
 
 _MEMBER = (
-    *(_field("MemberId", "string"), _field("InstanceId", "string", nullable=True)),
-    *(_field("RackId", "string", nullable=True), _field("MemberEpoch", "int32")),
-    *(_field("ClientId", "string"), _field("ClientHost", "string")),
+    _field("MemberId", "string"),
+    _field("InstanceId", "string", nullable=True),
+    _field("RackId", "string", nullable=True),
+    _field("MemberEpoch", "int32"),
+    _field("ClientId", "string"),
+    _field("ClientHost", "string"),
     _field("SubscribedTopicNames", "[]string"),
     _field("SubscribedTopicRegex", "string", nullable=True),
-    *(_assignment("Assignment"), _assignment("TargetAssignment")),
+    _assignment("Assignment"),
+    _assignment("TargetAssignment"),
 )
 _GROUP = (
-    *(_field("ErrorCode", "int16"), _field("ErrorMessage", "string", nullable=True)),
-    *(_field("GroupId", "string"), _field("GroupState", "string")),
-    *(_field("GroupEpoch", "int32"), _field("AssignmentEpoch", "int32")),
-    *(_field("AssignorName", "string"), _field("Members", "[]Member", *_MEMBER)),
+    _field("ErrorCode", "int16"),
+    _field("ErrorMessage", "string", nullable=True),
+    _field("GroupId", "string"),
+    _field("GroupState", "string"),
+    _field("GroupEpoch", "int32"),
+    _field("AssignmentEpoch", "int32"),
+    _field("AssignorName", "string"),
+    _field("Members", "[]Member", *_MEMBER),
     _field("AuthorizedOperations", "int32"),
 )
 
@@ -59,8 +67,12 @@ def _consumer_group_describe() -> tuple[Any, Any]:
 
 def _message(kind: str, key: int, fields: Sequence[_Field]) -> Any:  # noqa: ANN401  as above
     schema: Mapping[str, Any] = {
-        **{"apiKey": key, "type": kind, "name": f"ConsumerGroupDescribe{kind.capitalize()}"},
-        **{"validVersions": "0-0", "flexibleVersions": "0+", "fields": list(fields)},
+        "apiKey": key,
+        "type": kind,
+        "name": f"ConsumerGroupDescribe{kind.capitalize()}",
+        "validVersions": "0-0",
+        "flexibleVersions": "0+",
+        "fields": list(fields),
     }
     base = library.ApiMessage
     # It reads a file of its own by the name of the class, which the schema then replaces.

@@ -14,9 +14,18 @@ twice a second (KIP-835)."""
 # Other blockers forbid stopping a node, but do not make the cluster unhealthy.
 _UNHEALTHY = frozenset(
     {
-        *("wrong-cluster", "no-leader", "no-quorum", "voter-missing", "unexpected-voter"),
-        *("not-registered", "fenced", "unexpected-broker"),
-        *("unreadable", "offline", "under-min-isr", "under-replicated"),
+        "wrong-cluster",
+        "no-leader",
+        "no-quorum",
+        "voter-missing",
+        "unexpected-voter",
+        "not-registered",
+        "fenced",
+        "unexpected-broker",
+        "unreadable",
+        "offline",
+        "under-min-isr",
+        "under-replicated",
     }
 )
 

@@ -23,9 +23,15 @@ _COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
 _ERRORS = (
-    *(zipfile.BadZipFile, zlib.error, EOFError, ValueError, LookupError, TypeError),
+    zipfile.BadZipFile,
+    zlib.error,
+    EOFError,
+    ValueError,
+    LookupError,
+    TypeError,
     # Encrypted, of an unknown version, or nested too deeply.
-    *(AttributeError, RuntimeError),
+    AttributeError,
+    RuntimeError,
 )
 
 

@@ -11,11 +11,19 @@ from typing import Any
 
 # Name here -> name in Spark's answers; memory is in MiB, the start in milliseconds.
 _NODE = {
-    **{"host": "host", "state": "state", "cores": "cores", "cores_used": "coresused"},
-    **{"memory": "memory", "memory_used": "memoryused"},
+    "host": "host",
+    "state": "state",
+    "cores": "cores",
+    "cores_used": "coresused",
+    "memory": "memory",
+    "memory_used": "memoryused",
 }
 _APPLICATION = {
-    **{"id": "id", "name": "name", "state": "state", "cores": "cores", "started": "starttime"},
+    "id": "id",
+    "name": "name",
+    "state": "state",
+    "cores": "cores",
+    "started": "starttime",
 }
 
 

@@ -17,8 +17,14 @@ from .gate import MAX_LAG
 _TOOL = "org.apache.kafka.tools.MetadataQuorumCommand"
 # What the tool reads of a node's configuration to add it; the rest may hold the server's secrets.
 _OWN_KEYS = (
-    *("node.id", "process.roles", "log.dir", "log.dirs", "metadata.log.dir"),
-    *("listeners", "advertised.listeners", "controller.listener.names"),
+    "node.id",
+    "process.roles",
+    "log.dir",
+    "log.dirs",
+    "metadata.log.dir",
+    "listeners",
+    "advertised.listeners",
+    "controller.listener.names",
     "listener.security.protocol.map",
 )
 
@@ -82,17 +88,29 @@ def not_ready_reason(log: Mapping[str, Any], node_id: int, directory: str) -> st
 def remove_command(tool: Sequence[str], node_id: int, directory: str) -> list[str]:
     """Return the command that takes a voter out of the quorum."""
     return [
-        *(*tool, "remove-controller", "--controller-id", str(node_id)),
-        *("--controller-directory-id", directory),
+        *tool,
+        "remove-controller",
+        "--controller-id",
+        str(node_id),
+        "--controller-directory-id",
+        directory,
     ]
 
 
 def tool_command(java: str, home: str, bootstrap: Sequence[str], config: str) -> list[str]:
     """Return the command of Kafka's tool for the quorum, without what it is to do."""
     return [
-        *(java, "-Xmx128m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"),
-        *("-cp", f"{home}/conf:{home}/libs/*", _TOOL),
-        *("--bootstrap-server", ",".join(bootstrap), "--command-config", config),
+        java,
+        "-Xmx128m",
+        "-XX:TieredStopAtLevel=1",
+        "-XX:+UseSerialGC",
+        "-cp",
+        f"{home}/conf:{home}/libs/*",
+        _TOOL,
+        "--bootstrap-server",
+        ",".join(bootstrap),
+        "--command-config",
+        config,
     ]
 
 

@@ -113,8 +113,12 @@ def of_former_jobs(spark: SparkHost, installed: Collection[str]) -> State:
                 path
                 for job in gone
                 for path in (
-                    *(job.directory, job.previous, job.environment, job.kafka_client),
-                    *(job.registry_client, job.registry_authority),
+                    job.directory,
+                    job.previous,
+                    job.environment,
+                    job.kafka_client,
+                    job.registry_client,
+                    job.registry_authority,
                 )
             ),
             *(spark_jobs.login_file(user) for user in sorted(users)),

@@ -11,7 +11,11 @@ from .secret_store import Store
 
 CLUSTER_ID_FILE = "kafka_cluster_id.txt"
 CONNECTION = (
-    *("ansible_host", "ansible_port", "ansible_connection", "ansible_become", "ansible_user"),
+    "ansible_host",
+    "ansible_port",
+    "ansible_connection",
+    "ansible_become",
+    "ansible_user",
     "ansible_python_interpreter",
 )
 

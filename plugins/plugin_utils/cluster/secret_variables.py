@@ -24,9 +24,19 @@ TEXTS = ("kafka_ca_key",)
 LOGINS = tuple(
     f"ansible_{name}"
     for name in (
-        *("password", "ssh_pass", "ssh_password", "become_password", "become_pass", "sudo_pass"),
-        *("su_pass", "paramiko_pass", "paramiko_password", "private_key", "ssh_private_key"),
-        *("private_key_passphrase", "ssh_private_key_passphrase"),
+        "password",
+        "ssh_pass",
+        "ssh_password",
+        "become_password",
+        "become_pass",
+        "sudo_pass",
+        "su_pass",
+        "paramiko_pass",
+        "paramiko_password",
+        "private_key",
+        "ssh_private_key",
+        "private_key_passphrase",
+        "ssh_private_key_passphrase",
     )
 )
 """Secrets of Ansible itself, which are for Ansible alone to resolve."""

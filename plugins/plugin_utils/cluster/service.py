@@ -166,8 +166,13 @@ class Part(ABC):
     def unit(self, name: str, description: str, command: str, **options: Any) -> dict[str, Entry]:  # noqa: ANN401 - what the template takes
         """Return the file of a hardened systemd service."""
         values = {
-            **{"name": name, "description": description, "user": self.user, "group": self.user},
-            **{"exec": command, "stop_timeout": 60, "write_paths": []},
+            "name": name,
+            "description": description,
+            "user": self.user,
+            "group": self.user,
+            "exec": command,
+            "stop_timeout": 60,
+            "write_paths": [],
             **options,
         }
         text = files.render("service.j2", unit=values)

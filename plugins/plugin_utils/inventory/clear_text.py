@@ -27,9 +27,21 @@ from ..cluster.variables import defaults
 _OTHERS = "hostvars"  # what they have is not followed
 # What Ansible itself sets, which has no file.
 _MAGIC = (
-    *("inventory_dir", "inventory_file", "inventory_hostname", "inventory_hostname_short"),
-    *("playbook_dir", "role_path", "role_name", "groups", "group_names", "vars", _OTHERS),
-    *("omit", "ansible_version", "ansible_playbook_python", "ansible_config_file"),
+    "inventory_dir",
+    "inventory_file",
+    "inventory_hostname",
+    "inventory_hostname_short",
+    "playbook_dir",
+    "role_path",
+    "role_name",
+    "groups",
+    "group_names",
+    "vars",
+    _OTHERS,
+    "omit",
+    "ansible_version",
+    "ansible_playbook_python",
+    "ansible_config_file",
 )
 _HEADER_BYTES = 64
 _LOOKUPS = ("lookup", "query", "q")

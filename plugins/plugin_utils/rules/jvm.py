@@ -17,9 +17,19 @@ from .shared import HEAP_OPTION, Place, all_services, java_options
 _DASHES = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212"
 # Options of Java that take the next word as their value.
 _OPTIONS_WITH_VALUE = (
-    *("-cp", "-classpath", "--class-path", "-p", "--module-path", "--upgrade-module-path"),
-    *("--add-modules", "--add-reads", "--add-exports", "--add-opens", "--limit-modules"),
-    *("--enable-native-access", "--patch-module"),
+    "-cp",
+    "-classpath",
+    "--class-path",
+    "-p",
+    "--module-path",
+    "--upgrade-module-path",
+    "--add-modules",
+    "--add-reads",
+    "--add-exports",
+    "--add-opens",
+    "--limit-modules",
+    "--enable-native-access",
+    "--patch-module",
 )
 _COLLECTOR = re.compile(
     r"-XX:(?P<sign>[+-])(?P<name>Use(?:G1|Z|Parallel|Serial|Shenandoah|Epsilon)GC)"

@@ -243,8 +243,10 @@ def complete(
     )
     texts = _new_texts(cluster, cluster.inventory.secrets.texts)
     other_needs = (
-        *(*cluster.identities, *cluster.rest_certificates),
-        *(*cluster.web_certificates, *cluster.registry_passwords),
+        *cluster.identities,
+        *cluster.rest_certificates,
+        *cluster.web_certificates,
+        *cluster.registry_passwords,
     )
     if not any(of_kafka) and not texts and not other_needs:
         return read(directory) if store else cluster.inventory.secrets

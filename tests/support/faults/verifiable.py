@@ -149,12 +149,20 @@ def _start(
     name = kind.lower()
     with (folder / f"{name}.jsonl").open("wb") as out, (folder / f"{name}.err").open("wb") as err:
         return subprocess.Popen(  # noqa: S603 - our own command
-            [
+            [  # noqa: S607 - that of this machine
                 # Without this they would outlive the process that reads their output.
-                *("setpriv", "--pdeathsig=KILL", *JAVA),
-                *("-cp", f"{home}/libs/*", f"{PACKAGE}.Verifiable{kind}", topic),
-                *("--bootstrap-server", ",".join(topology.connection.bootstrap)),
-                *(f"--{name}.config", str(config), *words),
+                "setpriv",
+                "--pdeathsig=KILL",
+                *JAVA,
+                "-cp",
+                f"{home}/libs/*",
+                f"{PACKAGE}.Verifiable{kind}",
+                topic,
+                "--bootstrap-server",
+                ",".join(topology.connection.bootstrap),
+                f"--{name}.config",
+                str(config),
+                *words,
             ],
             stdin=subprocess.DEVNULL,
             stdout=out,

@@ -11,8 +11,20 @@ DAYS = 60
 def _request(folder: Path, name: str, *options: str) -> None:
     """Make a new key and a certificate for it."""
     command = [
-        *("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"),
-        *("-noenc", "-days", str(DAYS), "-keyout", f"{name}.key", "-out", f"{name}.crt"),
+        "openssl",
+        "req",
+        "-x509",
+        "-newkey",
+        "ec",
+        "-pkeyopt",
+        "ec_paramgen_curve:P-256",
+        "-noenc",
+        "-days",
+        str(DAYS),
+        "-keyout",
+        f"{name}.key",
+        "-out",
+        f"{name}.crt",
     ]
     subprocess.run([*command, *options], cwd=folder, check=True, capture_output=True)  # noqa: S603 - fixed words
 

@@ -28,8 +28,13 @@ from tests.support.services.spark import DRIVER, active_master
 from tests.support.wait import slower
 
 UNITS = (
-    *("kafka", "zookeeper", "connect", "schema_registry", "millrace-postgresql"),
-    *("'hdfs-*'", "'spark-*'"),
+    "kafka",
+    "zookeeper",
+    "connect",
+    "schema_registry",
+    "millrace-postgresql",
+    "'hdfs-*'",
+    "'spark-*'",
 )
 JOURNAL = " ".join(["journalctl --no-pager --lines 40", *(f"-u {unit}" for unit in UNITS)])
 

@@ -81,8 +81,11 @@ def test_keys_of_hosts_outside_the_play_stay(tmp_path: Path) -> None:
 
 
 SERVICES = {
-    **{"kafka_connect": "c1", "schema_registry": "r1", "postgresql": "d1"},
-    **{"spark_masters": "s1", "spark_workers": "s2"},
+    "kafka_connect": "c1",
+    "schema_registry": "r1",
+    "postgresql": "d1",
+    "spark_masters": "s1",
+    "spark_workers": "s2",
 }
 WATCHED = {"kafka_connect": "c1", "postgresql": "d1", "monitoring": "m1"}
 

@@ -50,8 +50,12 @@ def options(ansible: AnsibleRun, **args: Any) -> Answer:
 def test_a_product_has_the_options_of_the_model(ansible: AnsibleRun) -> None:
     found = options(ansible, product="kafka")
     assert found.keys() == {
-        *("distribution", "files", "previous"),
-        *("units", "starts_after", "restart_marks"),
+        "distribution",
+        "files",
+        "previous",
+        "units",
+        "starts_after",
+        "restart_marks",
     }
     assert found["distribution"]["home"].startswith("/opt/millrace/kafka-")
     assert "/etc/kafka/server.properties" in found["files"]

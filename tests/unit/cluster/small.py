@@ -73,10 +73,13 @@ def with_secrets(found: Cluster) -> Cluster:
             )
         },
         {
-            **{"spark_secret": "(secret)", "spark_ui_key": "a2V5"},
-            **{"spark_session_ui_key": "b3duCg", "spark_metastore": "(password of the catalog)"},
+            "spark_secret": "(secret)",
+            "spark_ui_key": "a2V5",
+            "spark_session_ui_key": "b3duCg",
+            "spark_metastore": "(password of the catalog)",
             "spark_connect_token": "(token)",
-            **{"metrics_token": "(token of exporters)", "monitoring_password": "(password)"},
+            "metrics_token": "(token of exporters)",
+            "monitoring_password": "(password)",
             "monitoring_password_hash": "(what Prometheus compares the password with)",
             **{f"postgresql_{user}": f"(password of {user})" for user in postgresql.USERS},
         },

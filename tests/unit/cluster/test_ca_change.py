@@ -112,7 +112,11 @@ def test_a_record_of_all_cas_is_one() -> None:
 @pytest.mark.parametrize(
     "record",
     [
-        *("{", "[]", '{"phase": "half"}', Transition(TRUST).text(), BEGUN.enter("x").text()),
+        "{",
+        "[]",
+        '{"phase": "half"}',
+        Transition(TRUST).text(),
+        BEGUN.enter("x").text(),
         ca_change.begin({KAFKA: "former"}, {CONNECT: "next"}).text(),
         ca_change.begin({"x.pem": "former"}, {"x.pem": "next"}).text(),
         ca_change.begin({}, {}).text(),

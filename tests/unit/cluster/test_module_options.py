@@ -162,8 +162,12 @@ def test_jobs_are_asked_about_where_their_drivers_are() -> None:
     assert options("spark_job_health", found, "w1") == {"jobs": []}
     first, second = options("spark_job_health", found, "m1")["jobs"]
     assert first == {
-        **{"name": "a", "unit": "spark-job-a", "timer": "", "continuous": True},
-        **{"late_after": 60, "checkpoint": "/srv/spark/a/checkpoint"},
+        "name": "a",
+        "unit": "spark-job-a",
+        "timer": "",
+        "continuous": True,
+        "late_after": 60,
+        "checkpoint": "/srv/spark/a/checkpoint",
     }
     assert (second["timer"], second["continuous"]) == ("spark-job-b.timer", False)
     assert (second["late_after"], second["checkpoint"]) == (0, "/c")
@@ -191,7 +195,11 @@ def test_commits_in_hdfs_are_asked_about_at_its_namenode() -> None:
     }
     limits = options("spark_job_health", found, "m1")["jobs"]
     assert {one["name"]: one["late_after"] for one in limits} == {
-        **{"a": 0, "b": 0, "c": 60, "d": 60, "e": 60},
+        "a": 0,
+        "b": 0,
+        "c": 60,
+        "d": 60,
+        "e": 60,
     }
 
 

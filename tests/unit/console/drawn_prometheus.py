@@ -39,7 +39,8 @@ CLUSTER: Drawn = {
         (
             {
                 "__name__": "spark_stream_input_rows_per_second",
-                **{"application": "flights", "query": "planes"},
+                "application": "flights",
+                "query": "planes",
             },
             12.5,
         )
@@ -49,9 +50,16 @@ CLUSTER: Drawn = {
     "millrace_operation_record": [
         (
             {
-                **{"id": "1", "playbook": "rolling_restart", "host": host, "who": "anna on c"},
-                **{"started": "2026-11-27T01:00:00Z", "plan": "k1 k2", "done": done, "left": left},
-                **{"state": state, "verdict": verdict},
+                "id": "1",
+                "playbook": "rolling_restart",
+                "host": host,
+                "who": "anna on c",
+                "started": "2026-11-27T01:00:00Z",
+                "plan": "k1 k2",
+                "done": done,
+                "left": left,
+                "state": state,
+                "verdict": verdict,
             },
             written,
         )

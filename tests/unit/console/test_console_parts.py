@@ -178,8 +178,12 @@ def test_settings_show_no_secret(tmp_path: Path) -> None:
     path.write_text(
         json.dumps(
             {
-                **{"name": "n", "page": str(shown), "certificate": "c", "kafka": {"x": "secret"}},
-                **{"users": {"a": "secret"}, "registry": {"login": "secret"}},
+                "name": "n",
+                "page": str(shown),
+                "certificate": "c",
+                "kafka": {"x": "secret"},
+                "users": {"a": "secret"},
+                "registry": {"login": "secret"},
             }
         )
     )

@@ -64,7 +64,8 @@ def test_spark_has_its_applications_and_streams(observed: Observed) -> None:
 def test_a_job_is_late_by_its_own_limit(observed: Observed) -> None:
     found = observed.jobs()
     assert {name: one["late"] for name, one in found["jobs"].items()} == {
-        **{"late": True, "good": False},
+        "late": True,
+        "good": False,
     }
     assert ["late" in one for one in found["problems"]] == [True]
 
@@ -72,7 +73,9 @@ def test_a_job_is_late_by_its_own_limit(observed: Observed) -> None:
 def test_an_operation_is_as_it_was_written_last(observed: Observed) -> None:
     (found,) = observed.operations()
     assert (found["what"], found["state"], found["verdict"]) == (
-        *("rolling_restart", "finished", "PASS"),
+        "rolling_restart",
+        "finished",
+        "PASS",
     )
     assert (found["plan"], found["done"], found["left"]) == (["k1", "k2"], ["k1", "k2"], [])
     assert found["hosts"] == ["k1", "k2"]
@@ -194,11 +197,22 @@ def test_prometheus_reads_what_it_is_asked_of_every_panel(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("value", "unit", "text"),
     [
-        *((0, "short", "0"), (1234.5, "short", "1.23 k"), (2_000_000, "short", "2 M")),
-        *((1536, "bytes", "1.5 KiB"), (512, "decmbytes", "512 MB"), (1512, "decmbytes", "1.51 GB")),
-        *((12e6, "Bps", "12 MB/s"), (3.2, "ops", "3.2/s"), (1500, "reqps", "1.5 k/s")),
-        *((0.0123, "s", "12.3 ms"), (90, "s", "90 s"), (7300, "s", "2.03 h"), (0, "s", "0 s")),
-        *((86400 * 20, "s", "20 days"), (0.25, "percentunit", "25 %"), (math.nan, "s", "none")),
+        (0, "short", "0"),
+        (1234.5, "short", "1.23 k"),
+        (2_000_000, "short", "2 M"),
+        (1536, "bytes", "1.5 KiB"),
+        (512, "decmbytes", "512 MB"),
+        (1512, "decmbytes", "1.51 GB"),
+        (12e6, "Bps", "12 MB/s"),
+        (3.2, "ops", "3.2/s"),
+        (1500, "reqps", "1.5 k/s"),
+        (0.0123, "s", "12.3 ms"),
+        (90, "s", "90 s"),
+        (7300, "s", "2.03 h"),
+        (0, "s", "0 s"),
+        (86400 * 20, "s", "20 days"),
+        (0.25, "percentunit", "25 %"),
+        (math.nan, "s", "none"),
     ],
 )
 def test_a_value_has_its_unit(value: float, unit: str, text: str) -> None:

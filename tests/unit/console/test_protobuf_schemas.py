@@ -162,10 +162,17 @@ def test_every_type_is_read_as_protobuf_itself_writes_it(schema: str) -> None:
 def test_a_schema_as_people_write_it_is_understood() -> None:
     leg = b"\x0a\x05\x0a\x03ZRH" + b"\x12\x02\x05\x06"
     data = (
-        *(b"\x02\x02", b"\x0a\x02N1", b"\x12\x02\x08\x05"),
-        *(b"\x1a\x13\x0a\x02k1\x12\x0d" + leg + b"\x10\x02", b"\x1a\x04\x0a\x02k2"),
-        *(b"\x20\x01", b"\x42\x03\x0a\x01B", b"\x48" + b"\xff" * 9 + b"\x01", b"\x52\x02\x10\x01"),
-        *(b"\x5a\x01a\x5a\x00", b"\x62\x0b\x05" + b"\xfe" + b"\xff" * 8 + b"\x01"),
+        b"\x02\x02",
+        b"\x0a\x02N1",
+        b"\x12\x02\x08\x05",
+        b"\x1a\x13\x0a\x02k1\x12\x0d" + leg + b"\x10\x02",
+        b"\x1a\x04\x0a\x02k2",
+        b"\x20\x01",
+        b"\x42\x03\x0a\x01B",
+        b"\x48" + b"\xff" * 9 + b"\x01",
+        b"\x52\x02\x10\x01",
+        b"\x5a\x01a\x5a\x00",
+        b"\x62\x0b\x05" + b"\xfe" + b"\xff" * 8 + b"\x01",
     )
     assert types(PORT, FLIGHT, names=("ports.proto",)).decode(b"".join(data)) == {
         "tail": "N1",
@@ -296,9 +303,21 @@ def test_a_schema_may_be_a_descriptor_that_imports_text() -> None:
 @pytest.mark.parametrize(
     "data",
     [
-        *(b"", b"\x01", b"\x02", b"\x02\x02", b"\x02\x01", b"\x04\x00\x00", b"\xff" * 20),
-        *(b"\0\x0a", b"\0\x0a\x05a", b"\0\x0a\x01\xff", b"\0\x08\x01", b"\0\x0b\x0c"),
-        *(b"\0\x0d\x01", b"\0\x10\x01", b"\0\x0a" + b"\xff" * 9 + b"\x01"),
+        b"",
+        b"\x01",
+        b"\x02",
+        b"\x02\x02",
+        b"\x02\x01",
+        b"\x04\x00\x00",
+        b"\xff" * 20,
+        b"\0\x0a",
+        b"\0\x0a\x05a",
+        b"\0\x0a\x01\xff",
+        b"\0\x08\x01",
+        b"\0\x0b\x0c",
+        b"\0\x0d\x01",
+        b"\0\x10\x01",
+        b"\0\x0a" + b"\xff" * 9 + b"\x01",
         b"\xfe\xff\xff\xff\x0f" + b"\0" * 9,
     ],
 )
@@ -317,10 +336,23 @@ def test_a_field_of_a_nested_message_that_the_schema_does_not_have_is_refused() 
 @pytest.mark.parametrize(
     "schema",
     [
-        *("message A {", "}", "message A {]}", "message A { string a = b; }", "anything"),
-        *("message A { string a; }", "message A { Absent a = 1; }", "AAAA", "[", "{", "\0"),
-        *("enum E { A }", "edition = '1'; message A {}", 'message A { string a = "; }'),
-        *("message A {} message A {}", "message A { string a = 1 [(x) = {]; }", "/* message A {}"),
+        "message A {",
+        "}",
+        "message A {]}",
+        "message A { string a = b; }",
+        "anything",
+        "message A { string a; }",
+        "message A { Absent a = 1; }",
+        "AAAA",
+        "[",
+        "{",
+        "\0",
+        "enum E { A }",
+        "edition = '1'; message A {}",
+        'message A { string a = "; }',
+        "message A {} message A {}",
+        "message A { string a = 1 [(x) = {]; }",
+        "/* message A {}",
     ],
 )
 def test_what_is_no_schema_is_refused(schema: str) -> None:
@@ -376,8 +408,23 @@ def _field(data: bytes) -> bytes:
 
 
 PARTS = (
-    *("/*", '"\\"', '"', "'", "message A{", "{", "map < ", "a . ", "// a\n", ";", "(", "["),
-    *("message A{}", "enum E{A=0;}", "message A{/**/;/**/}", "import 'a';", "option a = "),
+    "/*",
+    '"\\"',
+    '"',
+    "'",
+    "message A{",
+    "{",
+    "map < ",
+    "a . ",
+    "// a\n",
+    ";",
+    "(",
+    "[",
+    "message A{}",
+    "enum E{A=0;}",
+    "message A{/**/;/**/}",
+    "import 'a';",
+    "option a = ",
 )
 
 

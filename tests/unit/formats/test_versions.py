@@ -69,8 +69,12 @@ MAPPING = {
     "4.4": "33 1 2 1 2 1",
 }
 FEATURES = (
-    *("metadata.version", "group.version", "transaction.version"),
-    *("eligible.leader.replicas.version", "share.version", "streams.version"),
+    "metadata.version",
+    "group.version",
+    "transaction.version",
+    "eligible.leader.replicas.version",
+    "share.version",
+    "streams.version",
 )
 
 

@@ -148,8 +148,13 @@ class FakeAdmin:
             if not code:
                 self.acls.add(
                     (
-                        *(one.resource_type, one.resource_name, one.resource_pattern_type),
-                        *(one.principal, one.host, one.operation, one.permission_type),
+                        one.resource_type,
+                        one.resource_name,
+                        one.resource_pattern_type,
+                        one.principal,
+                        one.host,
+                        one.operation,
+                        one.permission_type,
                     )
                 )
         return SimpleNamespace(results=results)
@@ -159,8 +164,13 @@ class FakeAdmin:
         for one in request.filters:
             code = self.codes.get(one.principal_filter, OK)
             key = (
-                *(one.resource_type_filter, one.resource_name_filter, one.pattern_type_filter),
-                *(one.principal_filter, one.host_filter, one.operation, one.permission_type),
+                one.resource_type_filter,
+                one.resource_name_filter,
+                one.pattern_type_filter,
+                one.principal_filter,
+                one.host_filter,
+                one.operation,
+                one.permission_type,
             )
             # A filter is taken, and each ACL that it finds may be refused.
             found = [self.part(code)] if key in self.acls else []

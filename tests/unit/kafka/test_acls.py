@@ -38,7 +38,10 @@ def test_all_acls_of_a_principal_are_asked_for() -> None:
     acls.read(admin, ["User:a"])
     (one,) = admin.requests
     assert {
-        *(one.resource_type_filter, one.pattern_type_filter, one.operation, one.permission_type)
+        one.resource_type_filter,
+        one.pattern_type_filter,
+        one.operation,
+        one.permission_type,
     } == {ANY}
     assert (one.resource_name_filter, one.host_filter) == (None, None)
 

@@ -127,7 +127,11 @@ def run(
     if state == "absent":
         one = {**one, "config": {}, "former_user": "orders-sink"}
     given = {
-        **{"only": "", "restart": "none", "offsets": "none", "wait": 60, "new_secrets": False},
+        "only": "",
+        "restart": "none",
+        "offsets": "none",
+        "wait": 60,
+        "new_secrets": False,
         "secret_files": ["/secrets/orders"],
     }
     task: Any = Task({**given, "connectors": [one], **asked}, check)

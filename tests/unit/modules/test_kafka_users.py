@@ -446,7 +446,8 @@ def test_a_grant_is_of_one_resource_and_for_known_operations(kafka: Kafka, grant
         {"library": "/nonexistent"},
         {
             "login_properties": {
-                **{"security.protocol": "SASL_SSL", "ssl.truststore.location": "/x.jks"},
+                "security.protocol": "SASL_SSL",
+                "ssl.truststore.location": "/x.jks",
                 "ssl.truststore.password": STORE,
             }
         },

@@ -47,7 +47,9 @@ def test_everything_of_a_host_is_read(tmp_path: Path, monkeypatch: pytest.Monkey
         },
     )
     assert [one["active"] for one in found["units"]] == [
-        *("active", "failed", "unknown: systemctl: no bus"),
+        "active",
+        "failed",
+        "unknown: systemctl: no bus",
     ]
     assert found["pending"] == ["kafka"]
     assert [one["path"] for one in found["disks"]] == [str(tmp_path)]

@@ -155,8 +155,15 @@ def test_there_is_nothing_else(connection: HTTPConnection, path: str) -> None:
 def given(tmp_path: Path, **more: object) -> settings.Settings:
     """Return the settings of a file."""
     known = {
-        **{"client": "/c", "library": "/l", "address": "127.0.0.1", "port": 1, "interval": 15},
-        **{"groups": ".*", "excluded": "console-.*", "max_groups": 10, **more},
+        "client": "/c",
+        "library": "/l",
+        "address": "127.0.0.1",
+        "port": 1,
+        "interval": 15,
+        "groups": ".*",
+        "excluded": "console-.*",
+        "max_groups": 10,
+        **more,
     }
     path = tmp_path / "settings.json"
     path.write_text(json.dumps(known))

@@ -101,7 +101,8 @@ def test_secrets_are_kept_as_long_as_a_connector_refers_to_them() -> None:
     now = {"orders": found(**secret("orders")), "left-alone": found(**secret("left-alone"))}
     assert connectors.files_used([], now) == {"/secrets/orders", "/secrets/left-alone"}
     assert connectors.files_used([wanted(**secret("new"))], now) == {
-        *("/secrets/new", "/secrets/left-alone"),
+        "/secrets/new",
+        "/secrets/left-alone",
     }
     assert connectors.files_used([wanted("absent")], now) == {"/secrets/left-alone"}
 

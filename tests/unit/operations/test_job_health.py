@@ -93,8 +93,12 @@ def test_a_job_is_found_by_its_units(tmp_path: Path, monkeypatch: pytest.MonkeyP
     systemd = install(tmp_path / "systemd", monkeypatch)
     systemd.set("spark-job-a.service", "running", "enabled")
     job = {
-        **{"name": "a", "unit": "spark-job-a", "timer": "", "continuous": True},
-        **{"late_after": 60, "checkpoint": str(tmp_path)},
+        "name": "a",
+        "unit": "spark-job-a",
+        "timer": "",
+        "continuous": True,
+        "late_after": 60,
+        "checkpoint": str(tmp_path),
     }
     commit(tmp_path, "0", 100)
     found = spark_job_health.found(job)

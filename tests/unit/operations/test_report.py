@@ -16,7 +16,9 @@ from tests.unit.cluster import small
 
 GROUPS = {
     **dict.fromkeys(("kafka_controllers", "kafka_brokers"), ("k1", "k2", "k3")),
-    **{"kafka_connect": ["c1"], "spark_masters": ["k3"], "spark_workers": ["c1"]},
+    "kafka_connect": ["c1"],
+    "spark_masters": ["k3"],
+    "spark_workers": ["c1"],
 }
 IDS = {
     name: {"kafka_node_id": at, "kafka_rack": name}

@@ -80,8 +80,12 @@ def for_users(protocol: str, **config: str) -> Change:
 def oauth(**config: str) -> Change:
     """Let users log in by tokens that are checked, but for what `config` sets, or leaves empty."""
     every = {
-        **{MECHANISMS: "OAUTHBEARER", HANDLER: CHECKS_TOKENS},
-        **{JWKS: URL, AUDIENCE: "a", ISSUER: "x", **config},
+        MECHANISMS: "OAUTHBEARER",
+        HANDLER: CHECKS_TOKENS,
+        JWKS: URL,
+        AUDIENCE: "a",
+        ISSUER: "x",
+        **config,
     }
     urls = {value for key, value in every.items() if value and key.endswith(JWKS)}
 

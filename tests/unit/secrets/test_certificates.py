@@ -77,9 +77,22 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Authority]:
     for name, extra in (("root", []), ("sub", ["-CA", "root.pem", "-CAkey", "root.key"])):
         words = [str(folder / word) if word.startswith("root.") else word for word in extra]
         openssl(
-            *("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", SITE_DAYS, *words),
-            *("-subj", f"/O=Site/CN={name}", "-addext", "keyUsage=critical,keyCertSign"),
-            *("-keyout", folder / f"{name}.key", "-out", folder / f"{name}.pem"),
+            "req",
+            "-x509",
+            "-newkey",
+            "rsa:2048",
+            "-nodes",
+            "-days",
+            SITE_DAYS,
+            *words,
+            "-subj",
+            f"/O=Site/CN={name}",
+            "-addext",
+            "keyUsage=critical,keyCertSign",
+            "-keyout",
+            folder / f"{name}.key",
+            "-out",
+            folder / f"{name}.pem",
         )
     pem, key = ((folder / f"sub.{end}").read_text() for end in ("pem", "key"))
     root = (folder / "root.pem").read_text()
@@ -169,9 +182,21 @@ def test_a_ca_whose_key_java_refuses_is_refused(tmp_path: Path) -> None:
 def made_by_openssl(directory: Path, algorithm: str) -> Authority:
     """Return a CA with a key of an algorithm."""
     openssl(
-        *("req", "-x509", "-newkey", algorithm, "-nodes", "-days", SITE_DAYS, "-subj", "/CN=x"),
-        *("-keyout", directory / "ca.key", "-out", directory / "ca.pem"),
-        *("-addext", "keyUsage=critical,keyCertSign"),
+        "req",
+        "-x509",
+        "-newkey",
+        algorithm,
+        "-nodes",
+        "-days",
+        SITE_DAYS,
+        "-subj",
+        "/CN=x",
+        "-keyout",
+        directory / "ca.key",
+        "-out",
+        directory / "ca.pem",
+        "-addext",
+        "keyUsage=critical,keyCertSign",
     )
     return Authority(*((directory / name).read_text() for name in ("ca.pem", "ca.key")))
 

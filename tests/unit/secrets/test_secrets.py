@@ -39,8 +39,13 @@ from tests.unit.cluster.small import cluster, kafka, spark
 from tests.unit.secrets.kept_secrets import closed, stored
 
 FILES = {
-    *("ca.pem", "ca.key", "passwords/admin", "passwords/ledger"),
-    *("certificates/b1/node.pem", "certificates/b1/clients.pem", "certificates/c1/node.pem"),
+    "ca.pem",
+    "ca.key",
+    "passwords/admin",
+    "passwords/ledger",
+    "certificates/b1/node.pem",
+    "certificates/b1/clients.pem",
+    "certificates/c1/node.pem",
 }
 
 

@@ -102,8 +102,12 @@ class Worker(KafkaService):
     kafka_authority = KAFKA_AUTHORITY
     owned = OWNED
     leftovers = (
-        *(REST_STORE, AUTHORITY, KAFKA_AUTHORITY, f"{_DIRECTORY}/"),
-        *(SECRETS, f"{CONFIG}/"),  # former users and secrets have files there too
+        REST_STORE,
+        AUTHORITY,
+        KAFKA_AUTHORITY,
+        f"{_DIRECTORY}/",
+        SECRETS,
+        f"{CONFIG}/",  # former users and secrets have files there too
     )
 
     @property

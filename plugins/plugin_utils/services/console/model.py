@@ -87,7 +87,9 @@ class Console(PythonProgram):
         of_servers = self.servers.missing_secrets if self.servers else []
         of_registry = self.registry.users_without_password if self.registry else []
         return [
-            *(*missing, *self.missing_password, *of_servers),
+            *missing,
+            *self.missing_password,
+            *of_servers,
             *(f"passwords/{name}" for name in of_registry if name == secret_name(MONITORING)),
         ]
 
@@ -123,9 +125,14 @@ class Console(PythonProgram):
                 "expect_voters": [peer.id for peer in broker.voters],
             }
         settings = {
-            **{"name": self.cluster_name, "page": _PAGE, "views": VIEWS},
-            **{"certificate": _STORE, "kafka": kafka},
-            **{"address": "", "port": self.settings[PORT], "hosts": list(self.hosts)},
+            "name": self.cluster_name,
+            "page": _PAGE,
+            "views": VIEWS,
+            "certificate": _STORE,
+            "kafka": kafka,
+            "address": "",
+            "port": self.settings[PORT],
+            "hosts": list(self.hosts),
             "users": {str(user["name"]): str(user["hash"]) for user in self.settings[USERS]},
             "viewers": list(self.settings[VIEWERS]),
             "refresh_seconds": self.settings[f"{PRODUCT}_interval"],
@@ -181,7 +188,9 @@ def resolve(resolution: Resolution) -> dict[str, Console]:
             "name": name,
             "address": str(host.settings["ansible_host"] or name),
             "groups": [group for group in GROUPS if name in inventory.members(group)],
-            **{"rack": "", "products": [], "error": ""},
+            "rack": "",
+            "products": [],
+            "error": "",
         }
         for name, host in resolution.hosts.items()
     ]

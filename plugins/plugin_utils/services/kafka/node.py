@@ -124,11 +124,18 @@ class KafkaNode(Server, Certified):
     scripts = ("kafka-run-class.sh", "kafka-server-start.sh", "kafka-server-stop.sh")
     previous = PREVIOUS
     leftovers = (
-        *(NODE_STORE, CLIENTS_STORE, AUTHORITY),
+        NODE_STORE,
+        CLIENTS_STORE,
+        AUTHORITY,
         *zookeeper_tls.paths("kafka"),
         *(f"/etc/kafka/{name}" for name, _ in _LOGGING.values()),
-        *(f"{DIRECTORY}/", "/etc/kafka/", PREVIOUS, DYNAMIC_RECORD, OPERATION),
-        *(f"{AUTHORIZER_LOG}*", "/var/log/kafka/"),
+        f"{DIRECTORY}/",
+        "/etc/kafka/",
+        PREVIOUS,
+        DYNAMIC_RECORD,
+        OPERATION,
+        f"{AUTHORIZER_LOG}*",
+        "/var/log/kafka/",
     )
 
     @property

@@ -70,9 +70,12 @@ class LagExporter(PythonProgram):
 
     def _settings_text(self) -> str:
         settings = {
-            **{"client": self.properties_file, "library": self.distribution.home},
-            **{"address": ADDRESS, "port": self.settings[f"{PRODUCT}_port"]},
-            **{"groups": self.settings[INCLUDED], "excluded": self.settings[EXCLUDED]},
+            "client": self.properties_file,
+            "library": self.distribution.home,
+            "address": ADDRESS,
+            "port": self.settings[f"{PRODUCT}_port"],
+            "groups": self.settings[INCLUDED],
+            "excluded": self.settings[EXCLUDED],
             "interval": self.settings[f"{PRODUCT}_interval"],
             "max_groups": self.settings[f"{PRODUCT}_max_groups"],
         }

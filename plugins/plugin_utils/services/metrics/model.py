@@ -38,8 +38,22 @@ HOST_PROGRAM = f"{HOMES}/host-metrics"
 # Spark tries the next one where a port is taken, so often (spark.port.maxRetries).
 _UI_PORT, _UI_PORTS = 4040, 17
 _COLLECTORS = (
-    *("cpu", "conntrack", "diskstats", "filefd", "filesystem", "loadavg", "meminfo", "netdev"),
-    *("netstat", "pressure", "sockstat", "stat", "time", "timex", "uname", "vmstat"),
+    "cpu",
+    "conntrack",
+    "diskstats",
+    "filefd",
+    "filesystem",
+    "loadavg",
+    "meminfo",
+    "netdev",
+    "netstat",
+    "pressure",
+    "sockstat",
+    "stat",
+    "time",
+    "timex",
+    "uname",
+    "vmstat",
 )
 # Product on the monitoring host that exports metrics -> its module.
 _EXPORTERS: Mapping[str, tuple[str, str]] = {"lag_exporter": ("lag", "lag_exporter_port")}
@@ -65,7 +79,11 @@ class Metrics(Packaged):
     programs = {"node_exporter": NODE_UNIT, "exporter_exporter": PROXY_UNIT}  # noqa: RUF012 - never changed
     leftovers = (
         *(f"{product}.yml" for product in java_agent.PORTS),
-        *("certificates/proxy.pem", "certificates/", "host.json", "modules.yml", "token"),
+        "certificates/proxy.pem",
+        "certificates/",
+        "host.json",
+        "modules.yml",
+        "token",
     )
 
     @property
@@ -230,7 +248,9 @@ class Metrics(Packaged):
                 "method": "http",
                 "timeout": "10s",
                 "http": {
-                    **{"address": "127.0.0.1", "port": module.port, "path": module.path},
+                    "address": "127.0.0.1",
+                    "port": module.port,
+                    "path": module.path,
                     # The answer is passed on as it is: Prometheus itself reads it.
                     "verify": False,
                 },

@@ -58,8 +58,15 @@ class Monitoring(Packaged):
     connecting = (NODES, ADMINS)
     programs = UNITS
     leftovers = (
-        *("alerts/site.yml", "alerts/", f"certificates/{AUTHORITY_FILE}", _STORE, "certificates/"),
-        *(*SETTINGS.values(), _WEB, _PASSWORD_FILE, _TOKEN_FILE),
+        "alerts/site.yml",
+        "alerts/",
+        f"certificates/{AUTHORITY_FILE}",
+        _STORE,
+        "certificates/",
+        *SETTINGS.values(),
+        _WEB,
+        _PASSWORD_FILE,
+        _TOKEN_FILE,
     )
 
     @property
@@ -167,7 +174,8 @@ class Monitoring(Packaged):
         client = self._own_client()
         return {
             "global": {
-                **{"scrape_interval": interval, "scrape_timeout": _timeout(interval)},
+                "scrape_interval": interval,
+                "scrape_timeout": _timeout(interval),
                 "evaluation_interval": interval,
             },
             "rule_files": ["alerts/*.yml"],

@@ -155,8 +155,10 @@ class Daemons:
     def _daemon(self, role: str) -> dict[str, Entry]:
         service, settings, process = self.service, self.service.settings, role
         words: list[Any] = [
-            *(service.host.java.binary, "$SPARK_DAEMON_OPTIONS"),
-            *("-cp", f"{CONFIG}:{self._class_path}"),
+            service.host.java.binary,
+            "$SPARK_DAEMON_OPTIONS",
+            "-cp",
+            f"{CONFIG}:{self._class_path}",
             f"org.apache.spark.deploy.{_CLASSES[role]}",
         ]
         if role == "history":

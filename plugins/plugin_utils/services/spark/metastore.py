@@ -76,10 +76,20 @@ def server(
     }
     options = {"derby.system.home": DIRECTORY, **(stores if closed else {})}
     words = [
-        *(java, "$SPARK_DAEMON_OPTIONS", f"-Xmx{heap}"),
+        java,
+        "$SPARK_DAEMON_OPTIONS",
+        f"-Xmx{heap}",
         *(f"-D{key}={value}" for key, value in options.items()),
-        *("-cp", classpath, "org.apache.derby.drda.NetworkServerControl", "start"),
-        *("-h", host.strip("[]"), "-p", port, "-ssl", "basic" if closed else "off"),
+        "-cp",
+        classpath,
+        "org.apache.derby.drda.NetworkServerControl",
+        "start",
+        "-h",
+        host.strip("[]"),
+        "-p",
+        port,
+        "-ssl",
+        "basic" if closed else "off",
         "-noSecurityManager",  # Java 18 and newer has none
     ]
     keytool = f"{java.removesuffix('java')}keytool"

@@ -110,11 +110,16 @@ class SparkHost(Service):
     scripts = spark_sessions.NAMES
     tool_template = "spark-tool.sh.j2"
     leftovers = (
-        *(f"{_CONFIG}/job-*", f"{_CONFIG}/kafka-login*", logins.KAFKA_AUTHORITY),
+        f"{_CONFIG}/job-*",
+        f"{_CONFIG}/kafka-login*",
+        logins.KAFKA_AUTHORITY,
         CONNECT_ENVIRONMENT,
-        *(*zookeeper_tls.paths("spark"), f"{_CONFIG}/certificates/"),
-        *(spark_sessions.UI_TOKEN, f"{spark_sessions.DIRECTORY}/"),
-        *(f"{_CONFIG}/", spark_jobs.DIRECTORY),
+        *zookeeper_tls.paths("spark"),
+        f"{_CONFIG}/certificates/",
+        spark_sessions.UI_TOKEN,
+        f"{spark_sessions.DIRECTORY}/",
+        f"{_CONFIG}/",
+        spark_jobs.DIRECTORY,
         f"{HOMES}/{spark_jobs.PACKAGES}-*",
     )
 

@@ -28,11 +28,25 @@ UI_TOKEN = f"{DIRECTORY}/ui-token"
 CONNECT_TOKEN = "SPARK_CONNECT_AUTHENTICATE_TOKEN"  # noqa: S105 - the name of a variable
 _CONNECT = "org.apache.spark.sql.connect.service.SparkConnectServer"
 NAMES = (
-    *("spark-submit", "pyspark", "spark-sql", "spark-shell", "spark-class", "spark-pipelines"),
-    *("spark-connect-shell", "run-example", "beeline", "sparkR"),
+    "spark-submit",
+    "pyspark",
+    "spark-sql",
+    "spark-shell",
+    "spark-class",
+    "spark-pipelines",
+    "spark-connect-shell",
+    "run-example",
+    "beeline",
+    "sparkR",
     # systemd does what these are for.
-    *("start-master.sh", "stop-master.sh", "start-worker.sh", "stop-worker.sh"),
-    *("start-history-server.sh", "stop-history-server.sh", "start-all.sh", "stop-all.sh"),
+    "start-master.sh",
+    "stop-master.sh",
+    "start-worker.sh",
+    "stop-worker.sh",
+    "start-history-server.sh",
+    "stop-history-server.sh",
+    "start-all.sh",
+    "stop-all.sh",
 )
 # Below what the inventory sets for all applications.
 DEFAULTS: Mapping[str, Any] = {

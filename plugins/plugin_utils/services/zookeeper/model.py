@@ -56,9 +56,11 @@ class Member(Server):
     address_variable = "zookeeper_host"
     port_variables = ("zookeeper_client_port", "zookeeper_peer_port", "zookeeper_election_port")
     leftovers = (
-        *("/etc/zookeeper/client.properties", zookeeper_tls.clients_path()),
+        "/etc/zookeeper/client.properties",
+        zookeeper_tls.clients_path(),
         *zookeeper_tls.paths("zookeeper"),
-        *("/etc/zookeeper/certificates/", "/etc/zookeeper/"),
+        "/etc/zookeeper/certificates/",
+        "/etc/zookeeper/",
     )
 
     @property

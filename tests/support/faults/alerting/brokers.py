@@ -251,8 +251,11 @@ BROKER_STOPPED = AlertingFault(
     "a broker is stopped",
     broker_stopped,
     (
-        *("KafkaDown", "PartitionsWithoutLeader", "PartitionsUnderMinIsr"),
-        *("PartitionsUnderReplicated", "ProduceErrors"),
+        "KafkaDown",
+        "PartitionsWithoutLeader",
+        "PartitionsUnderMinIsr",
+        "PartitionsUnderReplicated",
+        "ProduceErrors",
     ),
     needs=("kafka_brokers",),
 )

@@ -70,8 +70,12 @@ ROUNDS: Mapping[str, tuple[AlertingFault, ...]] = {
     "an abandoned operation": (ROLL_KILLED,),
     # The abandoned group before the other one: the exporter of lags is restarted for it.
     "minutes": (
-        *(STREAM_HANGS, DISK_FILLS, RESTART_PENDING),
-        *(GROUP_ABANDONED, GROUP_STOPPED, SLOW_LEADER),
+        STREAM_HANGS,
+        DISK_FILLS,
+        RESTART_PENDING,
+        GROUP_ABANDONED,
+        GROUP_STOPPED,
+        SLOW_LEADER,
     ),
     "ZooKeeper": (ZOOKEEPER_LOST,),
     "a machine": (WRONG_CLOCK,),
@@ -80,8 +84,10 @@ ROUNDS: Mapping[str, tuple[AlertingFault, ...]] = {
 FIRST = next(iter(ROUNDS))
 """The round that is not part of --full alone."""
 KRAFT = (
-    *("an isolated controller", "no controller"),
-    *("a stopped operation", "an abandoned operation"),
+    "an isolated controller",
+    "no controller",
+    "a stopped operation",
+    "an abandoned operation",
 )
 NOT_HERE = {
     "ZooKeeper": "no ZooKeeper here",

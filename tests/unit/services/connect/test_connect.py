@@ -103,8 +103,11 @@ def test_only_workers_may_use_the_group_and_its_topics() -> None:
     (user,) = [one for one in found if one.name == KAFKA_USER]
     names = {one.get("topic") or one.get("group") or one["transactional_id"] for one in user.grants}
     assert names == {
-        *("databases-configs", "databases-offsets", "databases-status"),
-        *("databases", "connect-cluster-databases"),
+        "databases-configs",
+        "databases-offsets",
+        "databases-status",
+        "databases",
+        "connect-cluster-databases",
     }
 
 
@@ -131,6 +134,7 @@ def test_the_worker_reads_secrets_from_one_directory_alone() -> None:
     state = of_service(with_secrets(cluster(GROUPS, IDS, **CLOSED)), "w1", "connect")
     directory = state["files"]["/etc/connect/secrets"]
     assert (directory["owner"], directory["group"], directory["mode"]) == (
-        *("root", "connect"),
+        "root",
+        "connect",
         "0750",
     )

@@ -119,7 +119,8 @@ def test_users_may_do_what_their_kind_of_connector_needs_and_no_more() -> None:
     ]
     source = user(found, "airports-source").grants
     assert {one.get("topic") or one.get("transactional_id") for one in source} == {
-        *("connect-offsets", "connect-airports-"),
+        "connect-offsets",
+        "connect-airports-",
     }
 
 

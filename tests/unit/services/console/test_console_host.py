@@ -152,8 +152,19 @@ def test_the_program_runs_with_what_the_host_has(tmp_path: Path) -> None:
     site = tmp_path / "site"
     site.mkdir()
     for name in (
-        *("antlr4", "anyio", "avro", "click", "google.protobuf", "google.type", "h11"),
-        *("idna", "kafka", "proto_schema_parser", "starlette", "typing_extensions", "uvicorn"),
+        "antlr4",
+        "anyio",
+        "avro",
+        "click",
+        "google.protobuf",
+        "google.type",
+        "h11",
+        "idna",
+        "kafka",
+        "proto_schema_parser",
+        "starlette",
+        "typing_extensions",
+        "uvicorn",
     ):
         spec = find_spec(name)
         assert spec is not None

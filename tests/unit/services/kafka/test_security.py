@@ -229,7 +229,10 @@ def test_key_stores_of_the_inventory_are_for_all_listeners() -> None:
     assert (node.security.keys_are_ours, node.certificates) == (False, [])
     assert not [path for path in node.files() if path.startswith(security.DIRECTORY)]
     assert node.clients.user_config(security.ADMIN, "/ca.pem").keys() == {
-        *("bootstrap.servers", "security.protocol", "sasl.mechanism", "sasl.jaas.config")
+        "bootstrap.servers",
+        "security.protocol",
+        "sasl.mechanism",
+        "sasl.jaas.config",
     }, "the client brings its own trust store"
 
 
@@ -384,8 +387,10 @@ def test_millraces_own_users() -> None:
     assert names(closed_broker()) == [security.ADMIN, security.LEDGER]
     spark = with_spark().kafka["b1"]
     assert names(spark) == [
-        *(security.ADMIN, security.LEDGER),
-        *(security.PRODUCER, security.STREAM),
+        security.ADMIN,
+        security.LEDGER,
+        security.PRODUCER,
+        security.STREAM,
     ]
     assert not user(spark, security.ADMIN).grants, "it is a super user"
     for name in (security.LEDGER, security.PRODUCER, security.STREAM):
@@ -405,7 +410,9 @@ def test_users_of_the_inventory_are_added_to_them() -> None:
     assert user(node, "app").grants == [{**grant, "pattern": "literal"}]
     assert (user(node, "bridge").scram, user(node, "gone").present) == (False, False)
     assert [one.name for one in node.security.users_without_password] == [
-        *(security.ADMIN, security.LEDGER, "app")
+        security.ADMIN,
+        security.LEDGER,
+        "app",
     ]
 
 

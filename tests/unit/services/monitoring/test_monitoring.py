@@ -87,8 +87,10 @@ def test_packages_start_nothing_of_their_own() -> None:
     found = watched({"k1": Facts(DEBIAN_12), "m1": Facts(ROCKY_9)})
     masks = {**found.metrics["k1"].masks(), **found.monitoring["m1"].masks()}
     assert {path.rpartition("/")[2] for path in masks} == {
-        *("prometheus-node-exporter.service", "prometheus-exporter-exporter.service"),
-        *("prometheus.service", "alertmanager.service"),
+        "prometheus-node-exporter.service",
+        "prometheus-exporter-exporter.service",
+        "prometheus.service",
+        "alertmanager.service",
     }
     assert {one["target"] for one in masks.values()} == {"/dev/null"}
 
@@ -121,7 +123,8 @@ def test_open_exporters_are_asked_in_clear() -> None:
     assert "scheme" not in jobs(found)["kafka"]
     assert jobs(found)["alertmanager"]["scheme"] == "http"
     assert set(found.monitoring["m1"].configuration) == {
-        *("prometheus.yml", "alertmanager.yml"),
+        "prometheus.yml",
+        "alertmanager.yml",
         *(name for name in found.monitoring["m1"].configuration if name.startswith("alerts/")),
     }
     assert not found.missing_secrets("m1", "monitoring")
@@ -219,7 +222,9 @@ def test_a_host_loses_what_watches_no_more() -> None:
 
 def test_a_host_keeps_what_the_inventory_has() -> None:
     assert desired.of_former_monitoring(watched(), "k1", FORMER)["units"] == [
-        *("millrace-console", "millrace-prometheus", "millrace-alertmanager"),
+        "millrace-console",
+        "millrace-prometheus",
+        "millrace-alertmanager",
     ]
     kept = desired.of_former_monitoring(watched(), "m1", FORMER)
     assert kept == {"state": "absent", "units": [], "masks": [], "removed": []}

@@ -78,7 +78,9 @@ def test_passwords_are_not_in_the_file_of_an_instance() -> None:
     one = instances(schema_registry_users=users, **CLOSED)["r1"]
     entry, own = one.files()[PROPERTIES], written(one)
     assert {own[f"{USERS}roles.{x}"] for x in ("admin", "writer", "given")} == {
-        *("sr-admin", "sr-developer", "sr-readonly"),
+        "sr-admin",
+        "sr-developer",
+        "sr-readonly",
     }
     assert own[f"{USERS}plain-text"] == "false"
     text = f"given:Quarkus:{GIVEN}"
@@ -119,7 +121,9 @@ def test_instances_may_use_their_topics_and_no_others() -> None:
     names = {str(one["topic"]) for one in user.grants if "topic" in one}
     assert names == {*topics(1)}
     assert {x for one in user.grants for x in one["operations"]} == {
-        *("describe_configs", "read", "write"),
+        "describe_configs",
+        "read",
+        "write",
     }
     assert registry_users(KAFKA) == []
 

@@ -220,14 +220,20 @@ def test_what_the_inventory_no_longer_has_is_removed(package: Path) -> None:
         {"name": "gone", "source": source, "state": "absent", "kafka_user": "gone"},
     )
     there = [
-        *("spark-job-kept.service", "spark-job-slower.service", "spark-job-slower.timer"),
-        *("spark-job-gone.service", "spark-job-unknown.service", "spark-job-unknown.timer"),
+        "spark-job-kept.service",
+        "spark-job-slower.service",
+        "spark-job-slower.timer",
+        "spark-job-gone.service",
+        "spark-job-unknown.service",
+        "spark-job-unknown.timer",
     ]
     state = of_former_jobs(found.spark["m1"], there)
     assert state["state"] == "absent"
     assert state["units"] == [
-        *("spark-job-gone.service", "spark-job-slower.timer"),
-        *("spark-job-unknown.service", "spark-job-unknown.timer"),
+        "spark-job-gone.service",
+        "spark-job-slower.timer",
+        "spark-job-unknown.service",
+        "spark-job-unknown.timer",
     ]
     assert {"/opt/millrace/jobs/gone", "/opt/millrace/jobs/unknown"} <= {*state["removed"]}
     assert "/etc/spark/kafka-login-gone.properties" in state["removed"]

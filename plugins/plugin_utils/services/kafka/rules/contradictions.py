@@ -29,8 +29,12 @@ _CLIENT_DEFAULTS = (
 # Broker settings that are the defaults of topics.
 _TOPIC_DEFAULTS = (
     *(f"log.retention.{unit}" for unit in ("ms", "minutes", "hours")),
-    *("log.cleanup.policy", "log.cleaner.delete.retention.ms", "log.message.timestamp.type"),
-    *("message.max.bytes", "min.insync.replicas", "unclean.leader.election.enable"),
+    "log.cleanup.policy",
+    "log.cleaner.delete.retention.ms",
+    "log.message.timestamp.type",
+    "message.max.bytes",
+    "min.insync.replicas",
+    "unclean.leader.election.enable",
 )
 _LONGEST_FETCH_MS = 500
 _MIGRATION = "zookeeper.metadata.migration.enable"

@@ -50,7 +50,8 @@ _ENTRY_USERS = {
 _LOGIN_FILE = "-Djava.security.auth.login.config="
 _MECHANISMS = tuple(_LOGIN_MODULES)
 _NAMING = (
-    *("sasl.enabled.mechanisms", "sasl.mechanism.controller.protocol"),
+    "sasl.enabled.mechanisms",
+    "sasl.mechanism.controller.protocol",
     "sasl.mechanism.inter.broker.protocol",
 )
 _NEARLY = 0.85

@@ -29,13 +29,24 @@ _COMMON = ("all", "describe")
 # Which operations Kafka knows for a resource (AclEntry.supportedOperations).
 _OPERATIONS: Mapping[str, tuple[str, ...]] = {
     "topic": (
-        *(*_COMMON, "alter", "alter_configs", "create", "delete", "describe_configs"),
-        *("read", "write"),
+        *_COMMON,
+        "alter",
+        "alter_configs",
+        "create",
+        "delete",
+        "describe_configs",
+        "read",
+        "write",
     ),
     "group": (*_COMMON, "alter_configs", "delete", "describe_configs", "read"),
     "transactional_id": (*_COMMON, "write"),
     "cluster": (
-        *(*_COMMON, "alter", "alter_configs", "cluster_action", "create", "describe_configs"),
+        *_COMMON,
+        "alter",
+        "alter_configs",
+        "cluster_action",
+        "create",
+        "describe_configs",
         "idempotent_write",
     ),
 }

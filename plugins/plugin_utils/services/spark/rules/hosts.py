@@ -39,14 +39,29 @@ _OFFER = re.compile(r"-D(spark\.worker\.resource\.[^.]+\.amount)=")
 _GIVEN_BY = {"task": "executor", "executor": "worker"}
 # What masters, workers and applications have to agree on to connect to each other.
 _AGREED = (
-    *("spark.authenticate", SECRET, "spark.authenticate.enableSaslEncryption"),
-    *("spark.network.crypto.enabled", "spark.ssl.rpc.enabled"),
+    "spark.authenticate",
+    SECRET,
+    "spark.authenticate.enableSaslEncryption",
+    "spark.network.crypto.enabled",
+    "spark.ssl.rpc.enabled",
 )
 _NEARLY = 0.9
 _SCRATCH = re.compile(r"(?:file:)?/+(?:var/+)?tmp(?:/|$)")
 _NETWORK = (
-    *("9p", "beegfs", "ceph", "cifs", "fuse", "glusterfs", "gpfs", "lustre", "nfs", "ocfs2"),
-    *("afs", "gfs2", "smb", "virtiofs"),
+    "9p",
+    "beegfs",
+    "ceph",
+    "cifs",
+    "fuse",
+    "glusterfs",
+    "gpfs",
+    "lustre",
+    "nfs",
+    "ocfs2",
+    "afs",
+    "gfs2",
+    "smb",
+    "virtiofs",
 )
 _ALIKE = 0.8
 _PYTHON = (3, 10)

@@ -29,8 +29,15 @@ _TAKEN: Mapping[str, str] = {
     "flights": "the stream of flights.yml",
 }
 _WORDS = (
-    *("minutely", "hourly", "daily", "weekly", "monthly", "quarterly", "semiannually"),
-    *("yearly", "annually"),
+    "minutely",
+    "hourly",
+    "daily",
+    "weekly",
+    "monthly",
+    "quarterly",
+    "semiannually",
+    "yearly",
+    "annually",
 )
 _DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _ITEM = re.compile(r"\*|(\d+)(?:\.\.(\d+))?(?:/(\d+))?")
