@@ -322,6 +322,28 @@ def _rule(rule: Rule, when: str, fix: str) -> list[str]:
     ]
 
 
+def topologies() -> dict[Path, str]:
+    """Return docs/topologies.md, with the inventory of each section as it is.
+
+    Raises:
+        ValueError: names the section that has no place for its inventory.
+
+    """
+    page = ROOT / "docs/topologies.md"
+    head, *sections = page.read_text(encoding="utf-8").split("\n## ")
+    written = []
+    for section in sections:
+        name = section.partition("\n")[0]
+        hosts = (ROOT / f"inventories/{name}/hosts.yml").read_text(encoding="utf-8")
+        above, start, rest = section.partition("\n```yaml\n")
+        _, end, below = rest.partition("\n```\n")
+        if not (start and end):
+            message = f"the section {name} of docs/topologies.md needs a block of YAML"
+            raise ValueError(message)
+        written.append(f"{above}{start}{hosts.rstrip()}{end}{below}")
+    return {page: "\n## ".join([head, *written])}
+
+
 def ports() -> dict[Path, str]:
     """Return docs/ports.md: what listens on each host of every inventory, from the model."""
     from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.cluster import resolve
@@ -470,6 +492,7 @@ DOCUMENTS: dict[str, Callable[[], dict[Path, str]]] = {
     "errors": errors,
     "ports": ports,
     "reliability": reliability,
+    "topologies": topologies,
     "variables": variables,
 }
 
