@@ -44,7 +44,7 @@ ROOT = Path(__file__).resolve().parents[1]
 UTILS, UNIT = "plugins/module_utils", "tests/unit"
 OPERATIONS = f"{UNIT}/operations"
 LEDGER = tuple(
-    f"{UNIT}/test_ledger_{name}.py"
+    f"{UNIT}/apps/ledger/test_ledger_{name}.py"
     for name in ("invariants", "verdict", "replicas", "sink", "journal", "exactly_once")
 )
 TARGETS: Mapping[str, Mapping[str, Sequence[str]]] = {

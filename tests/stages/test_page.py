@@ -18,7 +18,7 @@ from apps.console import views
 from apps.console.reading import Reading
 from tests.support.browser import Browser, browser
 from tests.support.served_console import served
-from tests.unit.console.drawn_prometheus import Drawn, prometheus
+from tests.unit.apps.console.drawn_prometheus import Drawn, prometheus
 from tests.unit.snapshot_draft import cluster
 
 VIEWS = (

@@ -17,8 +17,8 @@ from ansible_collections.millrace.streaming.plugins.module_utils.host.rest impor
 from ansible_collections.millrace.streaming.plugins.modules import spark_health
 
 import millrace_avro
+from tests.unit.apps.test_host_metrics import program as program
 from tests.unit.host.served import served
-from tests.unit.test_host_metrics import program as program
 
 TOKEN = "hunter2-token"  # noqa: S105 - of no service
 LOGIN = base64.b64encode(b"user:hunter2").decode()

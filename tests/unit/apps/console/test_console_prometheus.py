@@ -18,7 +18,7 @@ from apps.console.observed import Observed
 from apps.console.panels import NUMBER, Panel, Query, panels
 from apps.console.prometheus import Prometheus, Series
 from tests.support import promtool
-from tests.unit.console import drawn_prometheus
+from tests.unit.apps.console import drawn_prometheus
 
 SVG = "{http://www.w3.org/2000/svg}"
 LINE = Panel("Bytes in", "Bps", (Query('sum by (host) (x{host=~"$host"})', "{{host}}, in"),))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from apps.lag_exporter.tracker import Lag, Tracker
-from tests.unit.monitoring.lag_readings import FLIGHTS, PLANES, group, reading
+from tests.unit.apps.lag_exporter.lag_readings import FLIGHTS, PLANES, group, reading
 
 KEEP = 120.0
 

@@ -13,7 +13,7 @@ from apps.ledger.gaps import measure
 from apps.ledger.history import Event, History, Reader, Run, Send
 from apps.ledger.invariants import Violation
 from apps.ledger.verdict import Report, _counts, as_dict, as_text, judge, violated
-from tests.unit.ledger_draft import WALL, Draft, drafted, remove, with_readers
+from tests.unit.apps.ledger.ledger_draft import WALL, Draft, drafted, remove, with_readers
 
 
 @pytest.fixture

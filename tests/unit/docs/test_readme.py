@@ -11,7 +11,7 @@ import pytest
 from ansible.inventory.manager import IGNORED
 
 from tests.support.lab.topology import ROOT
-from tests.unit.documents import commands, prose
+from tests.unit.docs.documents import commands, prose
 from tests.unit.tree import SCENARIOS, relative, tracked
 
 README = ROOT / "README.md"

@@ -25,7 +25,7 @@ from apps.console.collector import Collector
 from apps.console.reading import Reading
 from apps.console.sessions import CHECK_SECONDS, Session
 from apps.console.settings import Settings
-from tests.unit.console.drawn_prometheus import prometheus
+from tests.unit.apps.console.drawn_prometheus import prometheus
 from tests.unit.kafka.sasl_broker import SaslBroker
 from tests.unit.snapshot_draft import cluster
 

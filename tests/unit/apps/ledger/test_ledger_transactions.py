@@ -21,7 +21,7 @@ from apps.ledger.history import History, Run
 from apps.ledger.journal import Journal, load
 from apps.ledger.readers import read_all
 from apps.ledger.transactions import Pipeline, Worker
-from tests.unit.ledger_cluster import MOST, Cluster
+from tests.unit.apps.ledger.ledger_cluster import MOST, Cluster
 
 RUN = Run("r", "t", 2, 400, 0.0, 0.0)
 OUTPUT = replace(RUN, topic="t-out")

@@ -14,7 +14,14 @@ from hypothesis import strategies as st
 from apps.ledger.history import History, Read, Reader, Run, Sample, Send, value_of
 from apps.ledger.invariants import violations
 from apps.ledger.verdict import as_text, judge
-from tests.unit.ledger_draft import FINALS, PARTITIONS, Draft, drafted, remove, with_readers
+from tests.unit.apps.ledger.ledger_draft import (
+    FINALS,
+    PARTITIONS,
+    Draft,
+    drafted,
+    remove,
+    with_readers,
+)
 
 
 @pytest.fixture

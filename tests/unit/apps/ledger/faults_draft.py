@@ -10,7 +10,7 @@ from typing import Any
 from apps.ledger.faults import Fault, FaultRun, Machine
 from apps.ledger.history import History
 from apps.ledger.journal import Journal
-from tests.unit.ledger_draft import WALL
+from tests.unit.apps.ledger.ledger_draft import WALL
 
 KILL = Fault(
     number=1,

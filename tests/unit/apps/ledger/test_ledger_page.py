@@ -20,8 +20,8 @@ from apps.ledger.page import SuiteReport
 from apps.ledger.verdict import CLAIM, judge
 from docs import generate
 from tests.support.lab.topology import ROOT
-from tests.unit.faults_draft import KILL, failed, put, skipped, suite
-from tests.unit.ledger_draft import WALL, Draft, drafted, remove
+from tests.unit.apps.ledger.faults_draft import KILL, failed, put, skipped, suite
+from tests.unit.apps.ledger.ledger_draft import WALL, Draft, drafted, remove
 
 CUT = replace(
     KILL,

@@ -25,7 +25,7 @@ from apps.console.reading import Reading
 from apps.console.records import RecordsError, Request
 from tests.unit.host.served import served
 
-WORKER = "tests.unit.console.drawn_worker"
+WORKER = "tests.unit.apps.console.drawn_worker"
 CODECS = {"gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
 BOMB_BYTES = 788_000_000
 DECIMAL, UNION, TEXT, ENDLESS = 1, 2, 3, 4

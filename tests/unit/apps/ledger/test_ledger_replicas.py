@@ -16,8 +16,8 @@ from apps.ledger.history import History, Read, Reader
 from apps.ledger.invariants import violations
 from apps.ledger.replicas import held
 from apps.ledger.verdict import as_dict, as_text, judge
-from tests.unit.ledger_draft import PARTITIONS, Draft, drafted, remove
-from tests.unit.ledger_segments import GZIP, batch, segment
+from tests.unit.apps.ledger.ledger_draft import PARTITIONS, Draft, drafted, remove
+from tests.unit.apps.ledger.ledger_segments import GZIP, batch, segment
 
 NAMES = ("k1", "k2", "k3")
 

@@ -17,7 +17,7 @@ from apps.lag_exporter import exposition, settings
 from apps.lag_exporter.exporter import Exporter
 from apps.lag_exporter.exposition import Metric
 from apps.lag_exporter.server import server
-from tests.unit.monitoring.lag_readings import FLIGHTS, group, reading
+from tests.unit.apps.lag_exporter.lag_readings import FLIGHTS, group, reading
 
 Parsed = dict[tuple[str, tuple[tuple[str, str], ...]], float]
 

@@ -19,7 +19,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.operations.gate
 from tests.support.clients import guide
 from tests.support.clients import guide_steps as clients
 from tests.support.lab.topology import ROOT
-from tests.unit.documents import commands
+from tests.unit.docs.documents import commands
 from tests.unit.tree import load
 
 PAGES = (guide.GUIDE, guide.OPERATIONS)

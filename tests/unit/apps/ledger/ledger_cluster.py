@@ -15,7 +15,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library i
     errors,
 )
 
-from tests.unit import test_ledger_load as plain
+from tests.unit.apps.ledger import test_ledger_load as plain
 
 MOST = 10
 """Records of each partition that one poll gives."""

@@ -23,7 +23,7 @@ from apps.ledger.history import Read, Run
 from apps.ledger.journal import Journal, load
 from apps.ledger.load import Answer, Load, Planned, Session
 from tests.support.wait import wait_for
-from tests.unit.ledger_segments import segment
+from tests.unit.apps.ledger.ledger_segments import segment
 
 Fate = Callable[[int], Exception | None]
 RUN = Run("r", "t", 2, 400, 0.0, 0.0)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from apps.ledger.exactly_once import violations
 from apps.ledger.history import Ending, History, Output, Read, Reader, Transaction, value_of
 from apps.ledger.verdict import as_text, judge
-from tests.unit.ledger_draft import PARTITIONS, drafted
+from tests.unit.apps.ledger.ledger_draft import PARTITIONS, drafted
 
 COMMITTED = ("output-live", "output-final-1", "output-final-2")
 ALL = "output-uncommitted"

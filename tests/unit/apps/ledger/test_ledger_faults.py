@@ -12,8 +12,8 @@ import pytest
 
 from apps.ledger import faults
 from apps.ledger.journal import JournalError
-from tests.unit.faults_draft import KILL, failed, skipped, suite
-from tests.unit.ledger_draft import WALL
+from tests.unit.apps.ledger.faults_draft import KILL, failed, skipped, suite
+from tests.unit.apps.ledger.ledger_draft import WALL
 
 Document = dict[str, Any]
 
