@@ -261,7 +261,7 @@ def errors() -> dict[Path, str]:
         ValueError: names the rules that docs/rules.yml lacks, or has and nobody registers.
 
     """
-    from ansible_collections.millrace.streaming.plugins.plugin_utils.rules import RULES
+    from ansible_collections.millrace.streaming.plugins.plugin_utils.rules.catalogue import RULES
 
     texts = _yaml(ROOT / "docs/rules.yml")
     if names := sorted({rule.name for rule in RULES} ^ {*texts}):

@@ -11,7 +11,8 @@ from ..plugin_utils import operation, run, validation
 from ..plugin_utils.action import LocalAction
 from ..plugin_utils.cluster import secret_store
 from ..plugin_utils.cluster.inventory import CLUSTER_ID_FILE, Secrets
-from ..plugin_utils.rules import RULES, engine
+from ..plugin_utils.rules import engine
+from ..plugin_utils.rules.catalogue import RULES
 from ..plugin_utils.rules.engine import Problem
 from ..plugin_utils.rules.inspection import InspectedHost, Inspection
 from ..plugin_utils.secrets import cluster_id

@@ -11,7 +11,8 @@ from ..module_utils.formats.values import listing
 from .cluster.cluster import Cluster
 from .cluster.registry import GROUPS
 from .files import write
-from .rules import RULES, engine
+from .rules import engine
+from .rules.catalogue import RULES
 from .rules.engine import Problem
 
 INVENTORY = ("The inventory has", "no host was touched")

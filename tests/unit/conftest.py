@@ -107,6 +107,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     from flights.stream import CONF
 
     os.environ["PYSPARK_PYTHON"] = sys.executable  # for functions in Python
+    # On a host the modules of a job lie beside those that jobs share, and are sent with them.
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT / "spark"), str(ROOT / "spark/lib")])
     folder = tmp_path_factory.mktemp("jars")
     jars = f"{compile_operators(folder / 'operators.jar')},{avro()}"
     builder = SparkSession.builder.master("local[2]").config(map={**CONF, **QUICK})

@@ -17,7 +17,7 @@ from ..cluster import cluster as model
 from ..cluster import files
 from ..cluster.cluster import Cluster
 from ..cluster.inventory import HostVariables
-from ..rules import RULES
+from ..rules.catalogue import RULES
 from ..rules.engine import Problem, check_cluster
 from ..services.kafka.node import SERVER_PROPERTIES, KafkaNode
 from ..services.kafka.profiles import PROFILES

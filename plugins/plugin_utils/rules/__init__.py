@@ -1,38 +1,6 @@
-"""The rules about inventories and hosts, by subject.
+"""The rules about inventories and hosts, by subject; `catalogue` has all of them.
 
 A new rule is one function with `@rule`, `@host_rule` or `@hosts_rule` in the module of its subject,
 an entry of docs/rules.yml, and in tests/unit/rules/ a case that it refuses and one that it lets
 pass.
 """
-
-from __future__ import annotations
-
-from importlib import import_module
-
-from ..cluster import registry
-from .engine import REGISTERED, Rule
-
-# Those that belong to no service, from what the inventory is to what a property is: the order of
-# the problems. Those of services follow.
-_SUBJECTS = (
-    ".groups",
-    ".connection",
-    ".files",
-    ".variables",
-    ".versions",
-    ".policy",
-    ".services",
-    ".jvm",
-    ".system",
-    ".firewall",
-    ".directories",
-    ".disks",
-    ".clear_text",
-    ".protection",
-)
-_NAMES = [f"{__name__}{subject}" for subject in _SUBJECTS] + registry.rule_modules()
-for _name in _NAMES:
-    import_module(_name)
-RULES: tuple[Rule, ...] = tuple(
-    rule for name in _NAMES for rule in REGISTERED if rule.module == name
-)

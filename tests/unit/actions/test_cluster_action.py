@@ -14,7 +14,8 @@ from ansible.errors import AnsibleError
 from ansible_collections.millrace.streaming.plugins.module_utils.formats.uuids import is_cluster_id
 from ansible_collections.millrace.streaming.plugins.module_utils.host.secret_record import RECORD
 from ansible_collections.millrace.streaming.plugins.plugin_utils import operation, run
-from ansible_collections.millrace.streaming.plugins.plugin_utils.rules import RULES, engine
+from ansible_collections.millrace.streaming.plugins.plugin_utils.rules import engine
+from ansible_collections.millrace.streaming.plugins.plugin_utils.rules.catalogue import RULES
 from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets.certificates import (
     new_authority,
 )

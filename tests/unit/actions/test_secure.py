@@ -16,7 +16,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.formats.propert
     parse_properties,
 )
 from ansible_collections.millrace.streaming.plugins.modules.kafka_listeners import listeners
-from ansible_collections.millrace.streaming.plugins.plugin_utils.rules import RULES
+from ansible_collections.millrace.streaming.plugins.plugin_utils.rules.catalogue import RULES
 from ansible_collections.millrace.streaming.plugins.plugin_utils.rules.engine import check_cluster
 from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets.store import (
     DIRECTORY,

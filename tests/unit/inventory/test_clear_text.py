@@ -20,7 +20,7 @@ from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.invento
 from ansible_collections.millrace.streaming.plugins.plugin_utils.inventory.reading import (
     from_sources,
 )
-from ansible_collections.millrace.streaming.plugins.plugin_utils.rules import RULES
+from ansible_collections.millrace.streaming.plugins.plugin_utils.rules.catalogue import RULES
 from ansible_collections.millrace.streaming.plugins.plugin_utils.rules.engine import check_cluster
 
 HOSTS = """\

@@ -19,7 +19,7 @@ from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.invento
     Secrets,
 )
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.registry import GROUPS
-from ansible_collections.millrace.streaming.plugins.plugin_utils.rules import RULES
+from ansible_collections.millrace.streaming.plugins.plugin_utils.rules.catalogue import RULES
 from ansible_collections.millrace.streaming.plugins.plugin_utils.rules.engine import (
     Problem,
     check_cluster,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import Any
 
-from ansible_collections.millrace.streaming.plugins.plugin_utils.rules import RULES
+from ansible_collections.millrace.streaming.plugins.plugin_utils.rules.catalogue import RULES
 from ansible_collections.millrace.streaming.plugins.plugin_utils.rules.disks import GIB
 from ansible_collections.millrace.streaming.plugins.plugin_utils.rules.engine import (
     Problem,

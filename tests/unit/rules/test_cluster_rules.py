@@ -11,7 +11,7 @@ from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.variabl
     convert,
     documented,
 )
-from ansible_collections.millrace.streaming.plugins.plugin_utils.rules import RULES
+from ansible_collections.millrace.streaming.plugins.plugin_utils.rules.catalogue import RULES
 from ansible_collections.millrace.streaming.plugins.plugin_utils.rules.engine import (
     Problem,
     check_cluster,

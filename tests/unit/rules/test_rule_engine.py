@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
+import sys
 import xml.etree.ElementTree as ET
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.plugin_utils.rules import RULES
+from ansible_collections.millrace.streaming.plugins.plugin_utils.rules.catalogue import RULES
 from ansible_collections.millrace.streaming.plugins.plugin_utils.rules.engine import (
     REGISTERED,
     Problem,
@@ -18,6 +21,8 @@ from ansible_collections.millrace.streaming.plugins.plugin_utils.rules.engine im
 
 from tests.support.lab.topology import ROOT
 from tests.unit.tree import relative
+
+PLUGINS = "ansible_collections.millrace.streaming.plugins.plugin_utils"
 
 
 def problem(what: str, severity: Severity = "error") -> Problem:
@@ -32,6 +37,23 @@ def test_no_rule_is_left_out_and_no_name_is_given_twice() -> None:
     subjects = [x for x in files if re.search(r"^@(host_|hosts_)?rule\(", x.read_text(), re.M)]
     modules = {relative(x).removesuffix(".py").replace("/", ".") for x in subjects}
     assert {rule.module.partition(".streaming.")[2] for rule in RULES} == modules
+
+
+@pytest.mark.parametrize("first", ["services.monitoring.rules", "rules.disks", "rules.catalogue"])
+def test_all_rules_are_there_whichever_module_is_imported_first(first: str) -> None:
+    program = (
+        f"import {PLUGINS}.{first}\n"
+        f"from {PLUGINS}.rules.catalogue import RULES\n"
+        "print(*(rule.name for rule in RULES))"
+    )
+    done = subprocess.run(  # noqa: S603 - our own program
+        [sys.executable, "-c", program],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "collections")},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.split() == [rule.name for rule in RULES]
 
 
 @pytest.mark.parametrize(

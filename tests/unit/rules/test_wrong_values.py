@@ -19,7 +19,7 @@ from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.variabl
 from ansible_collections.millrace.streaming.plugins.plugin_utils.inventory.reading import (
     from_directory,
 )
-from ansible_collections.millrace.streaming.plugins.plugin_utils.rules import RULES
+from ansible_collections.millrace.streaming.plugins.plugin_utils.rules.catalogue import RULES
 from ansible_collections.millrace.streaming.plugins.plugin_utils.rules.engine import (
     Problem,
     check_cluster,

@@ -26,7 +26,7 @@ from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.invento
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.module_options import (
     of_module,
 )
-from ansible_collections.millrace.streaming.plugins.plugin_utils.rules import RULES
+from ansible_collections.millrace.streaming.plugins.plugin_utils.rules.catalogue import RULES
 from ansible_collections.millrace.streaming.plugins.plugin_utils.rules.engine import check_cluster
 from ansible_collections.millrace.streaming.plugins.plugin_utils.services.kafka import security
 from ansible_collections.millrace.streaming.plugins.plugin_utils.services.kafka.node import (
