@@ -37,7 +37,7 @@ class HealthCheck:
 
 
 @dataclass(frozen=True)
-class Entry:
+class ServiceEntry:
     """A service in the registry.
 
     Its folder has a module `model` whose function `resolve(Resolution)` returns host -> what the

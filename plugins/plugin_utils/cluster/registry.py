@@ -11,7 +11,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-from .entry import Entry, Group, HealthCheck
+from .entry import Group, HealthCheck, ServiceEntry
 
 PRODUCTS = (
     "kafka",
@@ -28,7 +28,7 @@ PRODUCTS = (
 )
 _SERVICES = f"{__package__.rpartition('.')[0]}.services"
 
-ENTRIES: Mapping[str, Entry] = {
+ENTRIES: Mapping[str, ServiceEntry] = {
     product: import_module(f"{_SERVICES}.{product}").ENTRY for product in PRODUCTS
 }
 """Product -> its entry."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from ...cluster.entry import MIB, Entry, Group, HealthCheck
+from ...cluster.entry import MIB, Group, HealthCheck, ServiceEntry
 
 GROUP = "kafka_connect"
 KAFKA_USER = "connect"
 
-ENTRY = Entry(
+ENTRY = ServiceEntry(
     "connect",
     groups=(Group(GROUP, "worker of Kafka Connect", "workers of Kafka Connect"),),
     runs_on_java=True,

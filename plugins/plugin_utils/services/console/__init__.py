@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from ...cluster.entry import Entry
+from ...cluster.entry import ServiceEntry
 
-ENTRY = Entry("console", lowest={"console_interval": 1})
+ENTRY = ServiceEntry("console", lowest={"console_interval": 1})

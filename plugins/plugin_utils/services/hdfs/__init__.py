@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ...cluster.entry import MIB, Entry, Group, HealthCheck
+from ...cluster.entry import MIB, Group, HealthCheck, ServiceEntry
 
 HDFS_JOBS = "hdfs_jobs"
 
-ENTRY = Entry(
+ENTRY = ServiceEntry(
     "hdfs",
     groups=(
         Group("hdfs_namenode", "NameNode", "NameNodes", partner="hdfs_datanodes"),

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ...cluster.entry import MIB, Entry, Group, HealthCheck
+from ...cluster.entry import MIB, Group, HealthCheck, ServiceEntry
 
-ENTRY = Entry(
+ENTRY = ServiceEntry(
     "kafka",
     model="node",
     groups=(

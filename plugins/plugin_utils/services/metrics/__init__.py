@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from ...cluster.entry import Entry
+from ...cluster.entry import ServiceEntry
 
-ENTRY = Entry("metrics", rules=())
+ENTRY = ServiceEntry("metrics", rules=())

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from ...cluster.entry import Entry, Group
+from ...cluster.entry import Group, ServiceEntry
 
 GROUP = "monitoring"
 KAFKA_USER = "monitoring"
 """The user of Kafka that monitoring hosts are."""
 
-ENTRY = Entry(
+ENTRY = ServiceEntry(
     "monitoring",
     groups=(Group(GROUP, "monitoring server", "monitoring servers"),),
     data_example="/var/lib/monitoring",

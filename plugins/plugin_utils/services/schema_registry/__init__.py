@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from ...cluster.entry import MIB, Entry, Group, HealthCheck
+from ...cluster.entry import MIB, Group, HealthCheck, ServiceEntry
 
 PRODUCT = GROUP = "schema_registry"
 KAFKA_USER = "schema-registry"
 
-ENTRY = Entry(
+ENTRY = ServiceEntry(
     PRODUCT,
     groups=(Group(GROUP, "schema registry", "schema registries"),),
     runs_on_java=True,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ...cluster.entry import MIB, Entry, Group, HealthCheck
+from ...cluster.entry import MIB, Group, HealthCheck, ServiceEntry
 
 JOBS = "jobs"
 
-ENTRY = Entry(
+ENTRY = ServiceEntry(
     "spark",
     groups=(
         Group("spark_masters", "Spark master", "Spark masters", partner="spark_workers"),

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ...cluster.entry import MIB, Entry, Group, HealthCheck
+from ...cluster.entry import MIB, Group, HealthCheck, ServiceEntry
 
-ENTRY = Entry(
+ENTRY = ServiceEntry(
     "zookeeper",
     groups=(Group("zookeeper", "member of ZooKeeper", "members of ZooKeeper"),),
     runs_on_java=True,
