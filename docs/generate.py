@@ -6,6 +6,7 @@ import argparse
 import html
 import json
 import shutil
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -322,6 +323,15 @@ def _rule(rule: Rule, when: str, fix: str) -> list[str]:
     ]
 
 
+def lab() -> dict[Path, str]:
+    """Return docs/lab.md, whose last block is what `./lab help` prints."""
+    page = ROOT / "docs/lab.md"
+    above, _, _ = page.read_text(encoding="utf-8").rpartition("\n```text\n")
+    command = [str(ROOT / "lab"), "help"]
+    printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout  # noqa: S603 - our own script
+    return {page: f"{above}\n```text\n{printed.rstrip()}\n```\n"}
+
+
 def topologies() -> dict[Path, str]:
     """Return docs/topologies.md, with the inventory of each section as it is.
 
@@ -490,6 +500,7 @@ DOCUMENTS: dict[str, Callable[[], dict[Path, str]]] = {
     "configuration": configuration,
     "dashboards": dashboards,
     "errors": errors,
+    "lab": lab,
     "ports": ports,
     "reliability": reliability,
     "topologies": topologies,

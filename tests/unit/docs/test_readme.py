@@ -49,11 +49,6 @@ def verbs() -> set[str]:
     return {command.split()[1] for command in usage()} | {"help"}
 
 
-def table(text: str) -> list[str]:
-    """The commands in a table whose first column holds `./lab` commands."""
-    return re.findall(r"^\| `(\./lab [^`]+)` \| .*? \|$", text, flags=re.M)
-
-
 def problems(words: list[str], known: set[str]) -> list[str]:
     """What a command names and the tree does not have."""
     found = []
@@ -149,11 +144,6 @@ def test_links_lead_somewhere(path: Path) -> None:
     assert not missing_sections(path)
 
 
-def test_table_of_verbs_is_the_help() -> None:
-    assert usage()
-    assert table(README.read_text()) == usage()
-
-
 def test_every_playbook_is_documented() -> None:
     """One that an operator may start; the others are parts of those."""
     text = "\n".join(path.read_text() for path in GUIDES)
@@ -227,7 +217,6 @@ def test_documents_are_read_as_meant() -> None:
         "```sh\n./lab up # comment\npytest \\\n  tests\n```\n"
         "```text\n./lab not a command\n[no](link)\n```\n[web](https://example.org/) [top](#top)\n"
     )
-    assert table(text) == ["./lab up"]
     assert [" ".join(words) for words in commands(text)] == [
         "./lab up",
         "pytest tests",
