@@ -127,9 +127,9 @@ def test_views_are_of_what_the_cluster_has(
     views = {view.name: view for view in of(json.loads(one.files()[VIEWS]["content"]))}
     assert shown <= views.keys()
     assert not hidden & views.keys()
-    titles = {panel.title for panel in views["cluster"].panels}
-    assert "Voters and observers" in titles
-    assert "Members of ZooKeeper by state" not in titles
+    queries = [query.query for panel in views["cluster"].panels for query in panel.queries]
+    assert any("raft_metrics" in query for query in queries)
+    assert not any("zookeeper" in query for query in queries)
 
 
 def test_its_memory_is_bounded() -> None:
