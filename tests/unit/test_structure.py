@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import fnmatch
 import importlib.metadata
+import importlib.util
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -598,6 +599,20 @@ def test_every_kind_of_reference_is_found() -> None:
         "roles/kafka/tasks/absent.yml",
     }
     assert not any(exists(path) for path in found)
+
+
+def modules_started(document: Any) -> list[str]:
+    """The modules of Python that tasks start by `-m`."""
+    lists = [value for node in walk(document) for value in node.values() if isinstance(value, list)]
+    return [words[at + 1] for words in lists for at, word in enumerate(words[:-1]) if word == "-m"]
+
+
+def test_modules_that_tasks_start_are_there() -> None:
+    names = {name for path in (*PLAYBOOKS, *TASKS) for name in modules_started(load(path))}
+    assert names
+    assert not [name for name in names if importlib.util.find_spec(name) is None]
+    argv = {"argv": ["python", "-m", "apps.ledger", "run"]}
+    assert modules_started([{"ansible.builtin.command": argv}]) == ["apps.ledger"]
 
 
 def test_a_role_that_another_is_given_is_that_of_any_service() -> None:
