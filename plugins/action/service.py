@@ -102,8 +102,8 @@ class ActionModule(Action):
     def _of_product(self, product: str, args: Mapping[str, Any]) -> dict[str, Any]:
         """Return the options of a product: to remove it, all, or those of some parts."""
         parts = args["parts"] or [*PARTS]
-        if files := [name for name in parts if name in self._files and args["parts"]]:
-            return {"files": self._files[files[0]](product)}
+        if parts[0] in self._files:
+            return {"files": self._files[parts[0]](product)}
         if args["state"] == "absent":
             self._refuse_defaults()
             return desired.removal(self.cluster, self.host, product)

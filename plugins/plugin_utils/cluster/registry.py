@@ -58,6 +58,11 @@ def groups_of(product: str) -> tuple[str, ...]:
     return tuple(group.name for group in ENTRIES[product].groups)
 
 
+def model(product: str) -> ModuleType:
+    """Return the module of a product's folder that resolves it."""
+    return import_module(f"{_SERVICES}.{product}.{ENTRIES[product].model}")
+
+
 def module(product: str, name: str) -> ModuleType | None:
     """Return a module of a product's folder, None if the folder has none of that name."""
     path = f"{_SERVICES}.{product}.{name}"
@@ -80,5 +85,5 @@ def rule_modules() -> list[str]:
 
 def functions(name: str) -> list[Any]:
     """Return a function that the models of some services have, in the order of the registry."""
-    models = [module(product, entry.model) for product, entry in ENTRIES.items()]
-    return [getattr(model, name) for model in models if hasattr(model, name)]
+    models = map(model, PRODUCTS)
+    return [getattr(module, name) for module in models if hasattr(module, name)]

@@ -31,11 +31,7 @@ class Resolution:
     def parts(self, product: str) -> Mapping[str, Any]:
         """Return host -> what a product is there."""
         if product not in self._resolved:
-            model = registry.module(product, registry.ENTRIES[product].model)
-            if model is None:
-                message = f"the service {product} has no model"
-                raise LookupError(message)
-            self._resolved[product] = model.resolve(self)
+            self._resolved[product] = registry.model(product).resolve(self)
         return self._resolved[product]
 
     def all_parts(self) -> dict[str, Mapping[str, Any]]:

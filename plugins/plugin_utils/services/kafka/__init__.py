@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from ...cluster.entry import MIB, Group, HealthCheck, ServiceEntry
 
+ADMIN = "admin"
+"""The user that may do everything, for the operator."""
+LEDGER, PRODUCER, STREAM = "ledger", "flights-producer", "flights-stream"
+"""The users of the load of `prove=true` and of the flights."""
+
 ENTRY = ServiceEntry(
     "kafka",
     model="node",
@@ -33,7 +38,7 @@ ENTRY = ServiceEntry(
         "kafka_start_timeout": 1,
         "kafka_stop_timeout": 1,
     },
-    reserved_kafka_users=("admin", "ledger", "flights-producer", "flights-stream"),
+    reserved_kafka_users=(ADMIN, LEDGER, PRODUCER, STREAM),
     health=(HealthCheck("kafka", "kafka_contents", ("kafka_brokers",), "error", may_fail=False),),
     rules=(
         "rules.storage",

@@ -10,6 +10,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ....module_utils.formats.values import canonical, texts
+from . import ADMIN as ADMIN
+from . import LEDGER as LEDGER
+from . import PRODUCER as PRODUCER
+from . import STREAM as STREAM
 
 STANDARD, OPEN = "standard", "open"
 DIRECTORY = "/etc/kafka/certificates"
@@ -28,13 +32,10 @@ MECHANISMS = "sasl.enabled.mechanisms"
 _LOCATIONS = ("ssl.keystore.location", "ssl.truststore.location")
 ANONYMOUS = "ANONYMOUS"
 """Whoever connects to an open listener."""
-ADMIN = "admin"
-"""The user that may do everything, for the operator."""
 SPARK_SECRET = "spark_secret"  # noqa: S105 - its name among the secrets
 SPARK_UI_KEY, SPARK_UI_TOKEN = "spark_ui_key", "spark_ui_token"
 SPARK_SESSION_UI_KEY, SPARK_METASTORE = "spark_session_ui_key", "spark_metastore"
 SPARK_CONNECT = "spark_connect_token"
-LEDGER, PRODUCER, STREAM = "ledger", "flights-producer", "flights-stream"
 AUTHORIZER = "authorizer.class.name"
 REAUTHENTICATION, REAUTHENTICATION_MS = "connections.max.reauth.ms", 15 * 60 * 1000
 """How long after a login the connection needs another one: Kafka's own default is never, so that
