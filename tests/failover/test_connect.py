@@ -30,7 +30,7 @@ from tests.support.services.connectors import ALIAS, LOGIN_FILE, NAME, SECRETS_F
 from tests.support.services.unit import lost
 from tests.support.wait import wait_for
 
-PAGE = ROOT / "docs/connect.md"
+PAGE = ROOT / "docs/operate/connect.md"
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The job of docs/images.md: frames are judged once, through a crash, or refused with a reason."""
+"""The job of docs/develop/images.md: frames are judged once, through a crash, or refused with a reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Jobs as docs/jobs.md describes them: the template is deployed, updated and removed."""
+"""Jobs as docs/develop/jobs.md describes them: the template is deployed, updated and removed."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ from tests.support.lab.change import Plays
 from tests.support.lab.topology import ROOT, Topology
 from tests.support.wait import wait_for, wait_for_none
 
-CONSOLE, MONITORING = ROOT / "docs/console.md", ROOT / "docs/monitoring.md"
+CONSOLE, MONITORING = ROOT / "docs/operate/console.md", ROOT / "docs/deploy/monitoring.md"
 
 
 def test_the_report_has_all_of_a_healthy_cluster(

@@ -176,10 +176,12 @@ def test_spark_reads_each_record_by_the_schema_of_its_writer(
 
 
 def converters(registry: Registry, connector: str) -> dict[str, Any]:
-    """The properties of docs/connect.md for key and value; `connector` has a file of secrets."""
+    """The properties of docs/operate/connect.md for key and value; `connector` has a file of secrets."""
     [text] = [
         x
-        for x in guide.blocks("Avro and a schema registry", "yaml", ROOT / "docs/connect.md")
+        for x in guide.blocks(
+            "Avro and a schema registry", "yaml", ROOT / "docs/operate/connect.md"
+        )
         if CONVERTER in x
     ]
     address = next(iter(registry.rest_addresses.values()))

@@ -354,7 +354,7 @@ def test_the_documents_show_a_run(draft: Draft) -> None:
 
 def test_what_is_written_by_hand_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "docs").mkdir()
-    path = tmp_path / "docs/reliability.md"
+    path = tmp_path / "docs/explain/reliability.md"
     path.write_text("# By hand\n")
     monkeypatch.setattr(generate, "ROOT", tmp_path)
     for _ in range(2):
@@ -365,6 +365,6 @@ def test_what_is_written_by_hand_stays(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_the_claim_of_the_documents_is_the_ledgers() -> None:
-    text = (ROOT / "docs/reliability.md").read_text()
+    text = (ROOT / "docs/explain/reliability.md").read_text()
     quoted = " ".join(re.findall(r"^> (.*)$", text, flags=re.M))
     assert quoted == CLAIM

@@ -550,7 +550,7 @@ def test_a_user_may_have_the_grants_of_another_entry() -> None:
 
 
 def test_a_second_user_as_the_page_shows_it() -> None:
-    page = (ROOT / "docs/security.md").read_text().partition("second user")[2]
+    page = (ROOT / "docs/deploy/security.md").read_text().partition("second user")[2]
     text = page.partition("```yaml\n")[2].partition("```")[0]
     found = closed(**yaml.safe_load(text))
     assert not [one for one in check_cluster(RULES, found) if one.rule.startswith("user")]
