@@ -6,7 +6,6 @@ fires is tested in tests/failover/test_alerts.py.
 
 from __future__ import annotations
 
-import re
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +15,7 @@ import pytest
 from testinfra.host import Host
 
 from tests.support.clients import guide
-from tests.support.clients.operator import LOCAL, Operator
+from tests.support.clients.operator import LOCAL, Operator, host_of
 from tests.support.faults.target import FULL, PART_OF_FULL
 from tests.support.lab.topology import Topology
 from tests.support.services import groups
@@ -24,8 +23,8 @@ from tests.support.services import groups
 pytestmark = pytest.mark.skipif(not FULL, reason=PART_OF_FULL)
 # These end with an error where there is nothing to show, as on a cluster that is well.
 MAY_FIND_NOTHING = ("tail ", "ls ", "cat /var/lib/millrace/operation.json")
-UNIT, JOB = "kafka", "flights"
-"""Of those that a label may name."""
+LABELS = {"UNIT": "kafka", "JOB": "changes", "MOUNTPOINT": "/etc"}
+"""What the labels of an alert could name."""
 # What the page says about an answer on a cluster that is well.
 SILENT = ("--unavailable-partitions", "--under-min-isr-partitions", "--under-replicated-partitions")
 
@@ -39,7 +38,7 @@ def operator(
     shape = {"num_partitions": 1, "replication_factor": min(3, len(topology.brokers))}
     admin.create_topics({name: shape}, wait_for_metadata=True)
     groups.commit(admin, name, 0)
-    names = {"GROUP": name, "TOPIC": name, "UNIT": UNIT, "JOB": JOB, "MOUNTPOINT": "/etc"}
+    names = {"GROUP": name, "TOPIC": name, **LABELS}
     folder: Path = tmp_path_factory.mktemp("on-call")
     yield Operator(topology, hosts, folder, names)
     admin.delete_topics([name])
@@ -47,28 +46,12 @@ def operator(
         admin.delete_groups([name])
 
 
-def units(topology: Topology) -> dict[str, str]:
-    """Unit -> a host that has it."""
-    found: dict[str, str] = {}
-    for host in topology.hosts:
-        for part in topology.cluster.deployed(host).values():
-            found |= {unit: host for unit in part.units if unit not in found}
-    return {**found, f"spark-job-{JOB}": topology.group("spark_masters")[0]}
-
-
-def place(topology: Topology, command: str) -> str:
-    """Where a command is typed: on a host of the unit that it names, else on a broker."""
-    named = re.search(r"(?:-u|status) (\S+)", command)
-    unit = named[1].replace("UNIT", UNIT).replace("JOB", JOB) if named else UNIT
-    return units(topology)[unit]
-
-
 @pytest.mark.parametrize("command", dict.fromkeys(guide.page_commands(guide.ALERTS)))
 def test_command_runs(operator: Operator, admin: Any, command: str) -> None:
     if LOCAL.match(command):
         operator.run(command)
         return
-    host = place(operator.topology, command)
+    host = host_of(operator.topology.cluster, operator.put(command))
     code, output = operator.attempt(command, host)
     text = f"{host}: {command}\n{output[-4000:]}"
     assert code == 0 or command.startswith(MAY_FIND_NOTHING), text

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.cluster import Cluster
 from testinfra.host import Host
 
 from tests.support.clients import guide
@@ -84,3 +85,18 @@ def login(topology: Topology, host: str) -> str:
     options += ["UserKnownHostsFile=/dev/null", "LogLevel=ERROR"]
     words = " ".join(f"-o {option}" for option in options)
     return f"ssh -i {key} {words} lab@{topology.addresses[host]}"
+
+
+def host_of(cluster: Cluster, command: str) -> str:
+    """Return a host on which a command is typed: with the unit that it names, else a broker.
+
+    Raises KeyError for a unit that no host has.
+    """
+    units = {
+        job.unit: name for name, host in cluster.spark.items() for job in host.drivers.jobs_here
+    }
+    for name in cluster.hosts:
+        for part in cluster.deployed(name).values():
+            units |= {unit: name for unit in part.units if unit not in units}
+    named = re.search(r"(?:-u|status) (\S+)", command)
+    return units[named[1]] if named else cluster.brokers[0].name
