@@ -126,12 +126,14 @@ class Answers(BaseHTTPRequestHandler):
         asked.append(self.path)
         match self.path.removeprefix(f"{CONFLUENT}/").split("/"):
             case ["schemas", "ids", number]:
-                found = SCHEMAS.get(int(number))
+                document = SCHEMAS.get(int(number))
             case ["subjects", name, "versions", "2"]:
-                found = SUBJECTS.get(unquote(name))
-        self.send_response(200 if found is not None else 404)
+                document = SUBJECTS.get(unquote(name))
+        self.send_response(200 if document is not None else 404)
         self.end_headers()
-        self.wfile.write(json.dumps({"message": "not found"} if found is None else found).encode())
+        self.wfile.write(
+            json.dumps({"message": "not found"} if document is None else document).encode()
+        )
 
     def log_message(self, *_: object) -> None:
         """Say nothing."""
@@ -144,8 +146,8 @@ def found() -> Iterator[Schemas]:
         yield Schemas(SchemaRegistry([address]))
 
 
-def decoder(found: Schemas, seconds: float = 60) -> schemas.Decode:
-    return found.decoder(time.monotonic() + seconds)
+def decoder(registered: Schemas, seconds: float = 60) -> schemas.Decode:
+    return registered.decoder(time.monotonic() + seconds)
 
 
 def value(number: int, data: bytes) -> bytes:
@@ -154,15 +156,18 @@ def value(number: int, data: bytes) -> bytes:
 
 def plane(**fields: Any) -> bytes:
     out = io.BytesIO()
-    given = {"tail": "N1", "seats": 3, "seen": 0, "raw": b"\xff", **fields}
+    values = {"tail": "N1", "seats": 3, "seen": 0, "raw": b"\xff", **fields}
     parsed = avro.schema.parse(json.dumps(_plain(PLANE)))
-    avro.io.DatumWriter(parsed).write(given, avro.io.BinaryEncoder(out))
+    avro.io.DatumWriter(parsed).write(values, avro.io.BinaryEncoder(out))
     return out.getvalue()
 
 
 def _plain(schema: dict[str, Any]) -> dict[str, Any]:
     """A schema without logical types."""
-    fields = [{**one, "type": "long"} if one["name"] == "seen" else one for one in schema["fields"]]
+    fields = [
+        {**field, "type": "long"} if field["name"] == "seen" else field
+        for field in schema["fields"]
+    ]
     return {**schema, "fields": fields}
 
 
