@@ -92,27 +92,29 @@ def test_lag_is_counted_from_the_leaders_end_by_the_leaders_clock() -> None:
 
 def test_a_follower_is_never_ahead_of_its_leader() -> None:
     """It may have fetched again, and stamped later, while the leader's own numbers were read."""
-    raft = snapshot.snapshot(NOBODY, [], quorum([(1, 100, 5000), (2, 103, 5004)]), {}).quorum
-    assert raft
-    assert raft.voters == (Replica(1, 0, 0), Replica(2, 0, 0))
+    quorum_state = snapshot.snapshot(
+        NOBODY, [], quorum([(1, 100, 5000), (2, 103, 5004)]), {}
+    ).quorum
+    assert quorum_state
+    assert quorum_state.voters == (Replica(1, 0, 0), Replica(2, 0, 0))
 
 
 def test_the_leader_is_one_voter_of_several() -> None:
     voters = [(0, 40, 1000), (1, 60, 2000), (2, 100, 5000)]
-    raft = snapshot.snapshot(NOBODY, [], quorum(voters, leader=2), {}).quorum
-    assert raft
-    assert raft.voters == (Replica(0, 60, 4000), Replica(1, 40, 3000), Replica(2, 0, 0))
+    quorum_state = snapshot.snapshot(NOBODY, [], quorum(voters, leader=2), {}).quorum
+    assert quorum_state
+    assert quorum_state.voters == (Replica(0, 60, 4000), Replica(1, 40, 3000), Replica(2, 0, 0))
 
 
 def test_without_timestamps_nobody_is_known_to_have_caught_up() -> None:
     """Brokers before KIP-836 give none."""
-    raft = snapshot.snapshot(NOBODY, [], quorum([(1, 100), (2, 90)]), {}).quorum
-    assert raft
-    assert raft.voters == (Replica(1, 0, None), Replica(2, 10, None))
+    quorum_state = snapshot.snapshot(NOBODY, [], quorum([(1, 100), (2, 90)]), {}).quorum
+    assert quorum_state
+    assert quorum_state.voters == (Replica(1, 0, None), Replica(2, 10, None))
     some = quorum([(1, 100, 5000), (2, 90)])
-    raft = snapshot.snapshot(NOBODY, [], some, {}).quorum
-    assert raft
-    assert raft.voters == (Replica(1, 0, 0), Replica(2, 10, None))
+    quorum_state = snapshot.snapshot(NOBODY, [], some, {}).quorum
+    assert quorum_state
+    assert quorum_state.voters == (Replica(1, 0, 0), Replica(2, 10, None))
 
 
 def test_without_a_quorum_the_controller_is_a_broker() -> None:
@@ -121,9 +123,14 @@ def test_without_a_quorum_the_controller_is_a_broker() -> None:
 
 
 def test_without_a_leader_lag_is_counted_from_the_high_watermark() -> None:
-    raft = snapshot.snapshot(NOBODY, [], quorum([(1, 80, -1), (2, 95, -1)], leader=-1), {}).quorum
-    assert raft
-    assert [(voter.lag, voter.behind_ms) for voter in raft.voters] == [(10, None), (0, None)]
+    quorum_state = snapshot.snapshot(
+        NOBODY, [], quorum([(1, 80, -1), (2, 95, -1)], leader=-1), {}
+    ).quorum
+    assert quorum_state
+    assert [(voter.lag, voter.behind_ms) for voter in quorum_state.voters] == [
+        (10, None),
+        (0, None),
+    ]
 
 
 def test_a_node_formatted_anew_is_listed_once_as_it_is() -> None:
@@ -132,9 +139,9 @@ def test_a_node_formatted_anew_is_listed_once_as_it_is() -> None:
     observers.append((1, 40, 2000, 2000))  # of the voter's former disk
     for order in (observers, observers[::-1]):
         response = quorum([(1, 100, 5000)], observers=order)
-        raft = snapshot.snapshot(NOBODY, [], response, {}).quorum
-        assert raft
-        assert raft.observers == (Replica(100, 0, 100), Replica(101, 0, 50))
+        quorum_state = snapshot.snapshot(NOBODY, [], response, {}).quorum
+        assert quorum_state
+        assert quorum_state.observers == (Replica(100, 0, 100), Replica(101, 0, 50))
 
 
 def test_only_shrunk_topics_need_their_settings() -> None:

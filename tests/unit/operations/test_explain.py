@@ -25,9 +25,9 @@ from ansible_collections.millrace.streaming.plugins.plugin_utils.services.kafka.
 from tests.unit.rules.draft import Draft
 
 
-def draft(own: Mapping[str, Any] | None = None, **of_host: Mapping[str, Any]) -> Draft:
-    """Three combined nodes of the profile small; `own` is kafka_config, the rest one host's own."""
-    made = Draft().variable("kafka_profile", "small").variable("kafka_config", dict(own or {}))
+def draft(shared: Mapping[str, Any] | None = None, **of_host: Mapping[str, Any]) -> Draft:
+    """Three combined nodes of the profile small; `shared` is kafka_config, the rest one host's."""
+    made = Draft().variable("kafka_profile", "small").variable("kafka_config", dict(shared or {}))
     for host, config in of_host.items():
         made.variable("kafka_host_config", dict(config), on=(host,))
     return made

@@ -69,8 +69,8 @@ class Batches:
             path = directory / f"{number}.json"
             path.write_bytes(b"\n".join(batch) + b"\n")
             os.utime(path, (1e9 + number, 1e9 + number))  # the order in which Spark reads them
-        every = [event for batch in batches for event in batch]
-        frame = pd.DataFrame(every).astype({"dep_delay": "Int64", "arr_delay": "Int64"})
+        all_events = [event for batch in batches for event in batch]
+        frame = pd.DataFrame(all_events).astype({"dep_delay": "Int64", "arr_delay": "Int64"})
         frame["time_hour"] = frame["event_time"].str[:14] + "00:00Z"
         self.everything = frame
         self.in_time = frame.iloc[:-2]
@@ -83,10 +83,10 @@ def batches(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Batches]:
     return directory, Batches(directory)
 
 
-def words(directory: Path, here: Path, *more: str) -> list[str]:
+def words(directory: Path, here: Path, *options: str) -> list[str]:
     places = [f"--checkpoint={here}/checkpoint", f"--progress={here}/progress"]
     source = ["--source=files", f"--input={directory}", "--max-per-trigger=1", f"--late={LATE}"]
-    return [*source, *places, "--available-now", *more]
+    return [*source, *places, "--available-now", *options]
 
 
 def by_key(name: str, rows: Sequence[Row]) -> dict[str, Row]:

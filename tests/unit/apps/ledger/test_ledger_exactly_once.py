@@ -218,8 +218,8 @@ def read_another_value(draft: Made) -> None:
         for candidate in draft.transactions
         if candidate.ending == "committed" and len(candidate.inputs) > 1
     )
-    first, two = draft.values(transaction)[:2]
-    swapped = {first: two, two: first}
+    first, second = draft.values(transaction)[:2]
+    swapped = {first: second, second: first}
     draft.logs["output-final-2"] = [
         (read._replace(value=swapped.get(read.value, read.value)), moment)
         for read, moment in draft.logs["output-final-2"]

@@ -73,15 +73,15 @@ def drop_from_the_group(draft: Draft) -> None:
 
 
 def swap(draft: Draft, first: int, second: int, *, acks: bool, partition: int = 0) -> None:
-    former, two = draft.acked(partition, first), draft.acked(partition, second)
+    earlier, later = draft.acked(partition, first), draft.acked(partition, second)
     for logs in draft.every_log():
         log = logs[partition]
         ranks = {read.value: rank for rank, read in enumerate(log)}
-        for old, new in ((former, two), (two, former)):
+        for old, new in ((earlier, later), (later, earlier)):
             rank = ranks[old.value]
             log[rank] = log[rank]._replace(value=new.value)
     if acks:
-        for send, acked in ((former, two), (two, former)):
+        for send, acked in ((earlier, later), (later, earlier)):
             draft.sends[draft.send(send.value)] = send._replace(offset=acked.offset)
 
 
@@ -289,8 +289,8 @@ def test_two_neighbours_that_are_swapped_break_the_order(draft: Draft) -> None:
     session = [s for s in draft.sends if s.outcome == "ok" and s.partition == 0]
     first = next(
         rank
-        for rank, (former, two) in enumerate(pairwise(session))
-        if two.seq == former.seq + 1 and former.producer == two.producer
+        for rank, (send, following) in enumerate(pairwise(session))
+        if following.seq == send.seq + 1 and send.producer == following.producer
     )
     swap(draft, first, first + 1, acks=True)
     assert "I5" in broken(draft.history())
@@ -345,15 +345,15 @@ def test_a_log_that_ends_before_it_once_did_went_back(draft: Draft) -> None:
 def test_only_what_was_sent_after_an_answer_must_lie_behind_it(
     later: float, violated: bool
 ) -> None:
-    former = Send("r/p1/0/0", "p1", 0, 0, 0.0, "ok", 1.0, 1)
-    two = Send("r/p2/0/0", "p2", 0, 0, later, "ok", 9.0, 0)
-    reads = [Read(0, 0, two.value), Read(0, 1, former.value)]
+    first = Send("r/p1/0/0", "p1", 0, 0, 0.0, "ok", 1.0, 1)
+    second = Send("r/p2/0/0", "p2", 0, 0, later, "ok", 9.0, 0)
+    reads = [Read(0, 0, second.value), Read(0, 1, first.value)]
     reader = Reader("final-1", "final", reads, {0: 2}, done=True)
-    history = History(Run("r", "t", 1, 1.0, 0.0, 0.0), [former, two], [reader])
+    history = History(Run("r", "t", 1, 1.0, 0.0, 0.0), [first, second], [reader])
     found_there = [
         violation.records for violation in violations(history) if violation.invariant == "I8"
     ]
-    assert found_there == ([(two.value, former.value)] if violated else [])
+    assert found_there == ([(second.value, first.value)] if violated else [])
 
 
 def test_a_skip_and_a_return_are_told_apart(draft: Draft) -> None:
