@@ -26,9 +26,9 @@ def ansible(tmp_path: Path) -> AnsibleRun:
 
 
 def store(ansible: AnsibleRun) -> Store:
-    found = ansible.cluster("k1").inventory.secrets.store
-    assert found
-    return found
+    store_of_run = ansible.cluster("k1").inventory.secrets.store
+    assert store_of_run
+    return store_of_run
 
 
 def record(text: str) -> str:

@@ -192,7 +192,7 @@ def test_every_panel_of_the_file_can_be_drawn() -> None:
 def test_prometheus_reads_what_it_is_asked_of_every_panel(tmp_path: Path) -> None:
     drawn = {"": [({"host": f"k{number}"}, 1.0) for number in range(views.MOST_LINES + 1)]}
     queries: list[str] = []
-    with drawn_prometheus.prometheus(drawn, asked=queries) as connection:
+    with drawn_prometheus.prometheus(drawn, queries=queries) as connection:
         for query in (query_of.of() for _, panel in panels() for query_of in panel.queries):
             views._largest(Prometheus(connection), query, 100, 2)
     rules = [{"record": f"q:{number}", "expr": query} for number, query in enumerate(queries)]

@@ -26,21 +26,21 @@ MESSAGES = 'syntax = "proto3";\npackage f.g;\nmessage Plane {}\n  message Wing {
 
 def subject(directory: Path | str = "", **entry: Any) -> Subject:
     """Read the only subject of an inventory."""
-    (found,) = schemas.of_settings({schemas.VARIABLE: [entry]}, str(directory))
-    return found
+    (subject_of_entry,) = schemas.of_settings({schemas.VARIABLE: [entry]}, str(directory))
+    return subject_of_entry
 
 
 def test_what_an_entry_leaves_out() -> None:
-    found = subject(topic="t")
-    assert (found.present, found.type, found.strategy) == (True, AVRO, TOPIC)
-    assert (found.compatibility, list(found.references)) == ("", [])
-    assert (found.text, found.error, found.name) == (None, "", "t-value")
+    wing = subject(topic="t")
+    assert (wing.present, wing.type, wing.strategy) == (True, AVRO, TOPIC)
+    assert (wing.compatibility, list(wing.references)) == ("", [])
+    assert (wing.text, wing.error, wing.name) == (None, "", "t-value")
 
 
 def test_what_an_entry_says() -> None:
     reference = {"name": "Wing", "subject": "wings", "version": 2}
     latest = {"name": "Tail", "subject": "tails"}
-    found = subject(
+    configured = subject(
         topic="t",
         part="key",
         state="absent",
@@ -48,9 +48,9 @@ def test_what_an_entry_says() -> None:
         compatibility="FULL",
         references=[reference, latest],
     )
-    assert (found.present, found.type, found.compatibility) == (False, JSON, "FULL")
-    assert found.name == "t-key"
-    assert found.references == [reference, {**latest, "version": None}]
+    assert (configured.present, configured.type, configured.compatibility) == (False, JSON, "FULL")
+    assert configured.name == "t-key"
+    assert configured.references == [reference, {**latest, "version": None}]
 
 
 @pytest.mark.parametrize(
@@ -114,14 +114,14 @@ def test_a_schema_is_text_or_a_mapping() -> None:
 def test_the_schema_of_a_file(tmp_path: Path) -> None:
     (tmp_path / "plane.avsc").write_text(json.dumps(PLANE))
     for file in ("plane.avsc", tmp_path / "plane.avsc"):
-        found = subject(tmp_path, topic="t", file=str(file))
-        assert (json.loads(found.text or ""), found.error) == (PLANE, "")
+        read_subject = subject(tmp_path, topic="t", file=str(file))
+        assert (json.loads(read_subject.text or ""), read_subject.error) == (PLANE, "")
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     (tmp_path / "binary").write_bytes(b"\xff\xfe")
     (tmp_path / "directory").mkdir()
     for file in ("missing", "binary", "directory"):
-        found = subject(tmp_path, topic="t", file=file)
-        assert found.text is None
-        assert str(tmp_path / file) in found.error
+        read_subject = subject(tmp_path, topic="t", file=file)
+        assert read_subject.text is None
+        assert str(tmp_path / file) in read_subject.error
