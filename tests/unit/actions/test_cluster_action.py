@@ -248,9 +248,9 @@ def closed(place: Path, **variables: Any) -> AnsibleRun:
 
 def missing(ansible: AnsibleRun) -> list[str]:
     """Return what the tasks to come would miss."""
-    described = ansible.cluster("k2")
+    deployment = ansible.cluster("k2")
     return [
-        secret for host in described.kafka for secret in described.missing_secrets(host, "kafka")
+        secret for host in deployment.kafka for secret in deployment.missing_secrets(host, "kafka")
     ]
 
 

@@ -182,18 +182,18 @@ def test_a_password_that_is_not_generated_is_refused(
 def test_every_reason_is_given_at_once(tmp_path: Path) -> None:
     options = {"users": ["vault", "nobody"], "spark": True, "hosts": ["s1"], "confirmed": False}
     text = refused(deployed(tmp_path), tmp_path, **options)
-    for text_part in ("vault", "nobody", "s2", "rotate_confirm=true"):
-        assert text_part in text
+    for fragment in ("vault", "nobody", "s2", "rotate_confirm=true"):
+        assert fragment in text
 
 
 def test_without_a_choice_there_is_a_list_of_what_can_be_replaced(tmp_path: Path) -> None:
     text = refused(deployed(tmp_path), tmp_path, users=[""])
-    for text_part in (
+    for fragment in (
         "admin, flights-producer, flights-stream and app",
         "-e user=",
         "-e secret=spark",
     ):
-        assert text_part in text
+        assert fragment in text
     assert "vault" not in text
 
 

@@ -43,13 +43,13 @@ def ansible(tmp_path: Path) -> AnsibleRun:
 
 
 def options(ansible: AnsibleRun, **args: Any) -> Answer:
-    chosen: Answer = ansible.task("service", "k1", **args)["options"]
-    return chosen
+    arguments: Answer = ansible.task("service", "k1", **args)["options"]
+    return arguments
 
 
 def test_a_product_has_the_options_of_the_model(ansible: AnsibleRun) -> None:
-    chosen = options(ansible, product="kafka")
-    assert chosen.keys() == {
+    arguments = options(ansible, product="kafka")
+    assert arguments.keys() == {
         "distribution",
         "files",
         "previous",
@@ -57,9 +57,9 @@ def test_a_product_has_the_options_of_the_model(ansible: AnsibleRun) -> None:
         "starts_after",
         "restart_marks",
     }
-    assert chosen["distribution"]["home"].startswith("/opt/millrace/kafka-")
-    assert "/etc/kafka/server.properties" in chosen["files"]
-    assert chosen["units"] == ["kafka"]
+    assert arguments["distribution"]["home"].startswith("/opt/millrace/kafka-")
+    assert "/etc/kafka/server.properties" in arguments["files"]
+    assert arguments["units"] == ["kafka"]
 
 
 @pytest.mark.parametrize(
@@ -78,8 +78,8 @@ def test_parts_are_a_choice_of_them(
 
 
 def test_options_of_the_task_win(ansible: AnsibleRun) -> None:
-    chosen = options(ansible, product="kafka", parts=["units"], started=True, units=["other"])
-    assert (chosen["started"], chosen["units"]) == (True, ["other"])
+    arguments = options(ansible, product="kafka", parts=["units"], started=True, units=["other"])
+    assert (arguments["started"], arguments["units"]) == (True, ["other"])
     assert options(ansible, units=["kafka"]) == {"units": ["kafka"]}
 
 
@@ -141,8 +141,8 @@ def test_files_without_the_secrets_of_the_host_are_not_written(
 
 def test_what_needs_no_secret_is_written_without_them(closed: AnsibleRun) -> None:
     assert closed.task("service", "k1", product="host")["options"]["files"]
-    chosen = options(closed, product="kafka", state="absent")
-    assert "/etc/kafka/server.properties" in chosen["removed"]
+    arguments = options(closed, product="kafka", state="absent")
+    assert "/etc/kafka/server.properties" in arguments["removed"]
 
 
 def test_files_have_the_secrets_of_the_host(closed: AnsibleRun, tmp_path: Path) -> None:
@@ -155,25 +155,25 @@ def test_files_have_the_secrets_of_the_host(closed: AnsibleRun, tmp_path: Path) 
 
 
 def test_a_product_is_removed_with_the_options_of_the_model(ansible: AnsibleRun) -> None:
-    chosen = options(ansible, product="kafka", state="absent")
-    assert chosen["state"] == "absent"
-    assert "/etc/kafka/server.properties" in chosen["removed"]
-    assert "files" not in chosen
+    arguments = options(ansible, product="kafka", state="absent")
+    assert arguments["state"] == "absent"
+    assert "/etc/kafka/server.properties" in arguments["removed"]
+    assert "files" not in arguments
 
 
 def test_the_firewall_is_removed_with_the_options_of_the_model(ansible: AnsibleRun) -> None:
-    chosen = options(ansible, product="host", state="absent")
-    assert chosen["units"] == ["millrace-firewall"]
+    arguments = options(ansible, product="host", state="absent")
+    assert arguments["units"] == ["millrace-firewall"]
 
 
 def test_a_job_has_the_options_of_the_model(ansible: AnsibleRun, tmp_path: Path) -> None:
     (tmp_path / "jobs").mkdir()
     (tmp_path / "jobs/main.py").write_text("# job\n")
     job = {"name": "it", "module": "jobs.main", "source": str(tmp_path / "jobs")}
-    chosen = options(ansible, job=job, started=True)
-    assert chosen["units"] == ["spark-job-it"]
-    assert chosen["files"]["/opt/millrace/jobs/it/jobs/main.py"]["content"] == "# job\n"
-    assert "job" not in chosen
+    arguments = options(ansible, job=job, started=True)
+    assert arguments["units"] == ["spark-job-it"]
+    assert arguments["files"]["/opt/millrace/jobs/it/jobs/main.py"]["content"] == "# job\n"
+    assert "job" not in arguments
 
 
 @pytest.fixture
@@ -188,8 +188,8 @@ def clicks(tmp_path: Path) -> AnsibleRun:
 
 
 def test_a_job_of_the_inventory_is_given_by_its_name(clicks: AnsibleRun) -> None:
-    chosen = options(clicks, job={"name": "clicks"}, started=True)
-    assert chosen["files"]["/opt/millrace/jobs/clicks/clicks.py"]["content"] == "# job\n"
+    arguments = options(clicks, job={"name": "clicks"}, started=True)
+    assert arguments["files"]["/opt/millrace/jobs/clicks/clicks.py"]["content"] == "# job\n"
     with pytest.raises(AnsibleError, match="Did you mean clicks"):
         options(clicks, job={"name": "click"})
     with pytest.raises(AnsibleError, match="old"):
@@ -198,9 +198,9 @@ def test_a_job_of_the_inventory_is_given_by_its_name(clicks: AnsibleRun) -> None
 
 def test_former_jobs_are_removed_with_the_options_of_the_model(clicks: AnsibleRun) -> None:
     units = ["spark-job-clicks.service", "spark-job-old.service"]
-    chosen = options(clicks, former_jobs=units, state="absent")
-    assert (chosen["state"], chosen["units"]) == ("absent", ["spark-job-old.service"])
-    assert "former_jobs" not in chosen
+    arguments = options(clicks, former_jobs=units, state="absent")
+    assert (arguments["state"], arguments["units"]) == ("absent", ["spark-job-old.service"])
+    assert "former_jobs" not in arguments
     assert options(clicks, former_jobs=[], state="absent")["units"] == []
 
 
@@ -208,17 +208,17 @@ def test_former_monitoring_is_removed_with_the_options_of_the_model(ansible: Ans
     account, kafka_account = (
         f"/etc/sysusers.d/millrace-{name}.conf" for name in ("metrics", "kafka")
     )
-    chosen = options(ansible, former_monitoring=[account], state="absent")
-    assert (chosen["state"], "former_monitoring" in chosen) == ("absent", False)
-    assert "millrace-host-metrics" in chosen["units"]
+    arguments = options(ansible, former_monitoring=[account], state="absent")
+    assert (arguments["state"], "former_monitoring" in arguments) == ("absent", False)
+    assert "millrace-host-metrics" in arguments["units"]
     assert options(ansible, former_monitoring=[kafka_account], state="absent")["units"] == []
 
 
 def test_logins_are_written_alone(closed: AnsibleRun) -> None:
     secrets.complete(closed.cluster("k1"), None, store=True)
-    chosen = options(closed.next_run(), product="spark", parts=["logins"])
-    assert {Path(path).parent for path in chosen["files"]} == {Path("/etc/spark")}
-    assert "units" not in chosen
+    arguments = options(closed.next_run(), product="spark", parts=["logins"])
+    assert {Path(path).parent for path in arguments["files"]} == {Path("/etc/spark")}
+    assert "units" not in arguments
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ def cluster(
     for product in ("kafka", "connect", "schema_registry", "spark", "zookeeper", "hdfs", *WATCHING):
         variables.setdefault(f"{product}_security", "open")
     members = {group: list(names) for group, names in groups.items()}
-    names = dict.fromkeys(name for members_of in members.values() for name in members_of)
+    names = dict.fromkeys(name for hosts_of_group in members.values() for name in hosts_of_group)
     host_variables = of_hosts or {}
     hosts = {
         name: HostVariables(name, {**variables, **host_variables.get(name, {})}) for name in names
@@ -56,13 +56,13 @@ def cluster(
     return resolve(Inventory(members, hosts, cluster_id=cluster_id), facts)
 
 
-def with_secrets(described: Cluster) -> Cluster:
+def with_secrets(deployment: Cluster) -> Cluster:
     """Return a cluster that has all its secrets, each a text that names it."""
-    nodes = described.kafka.values()
+    nodes = deployment.kafka.values()
     certificates = [certificate for node in nodes for certificate in node.certificates]
-    certificates += [identity.certificate for identity in described.identities]
-    certificates += described.rest_certificates
-    certificates += described.web_certificates
+    certificates += [identity.certificate for identity in deployment.identities]
+    certificates += deployment.rest_certificates
+    certificates += deployment.web_certificates
     secrets = Secrets(
         "/secrets",
         "(certificate of the CA)\n",
@@ -74,7 +74,7 @@ def with_secrets(described: Cluster) -> Cluster:
             name: f"(password of {name})"
             for name in (
                 *(user.name for node in nodes for user in node.security.users_without_password),
-                *described.registry_passwords,
+                *deployment.registry_passwords,
             )
         },
         {
@@ -92,8 +92,8 @@ def with_secrets(described: Cluster) -> Cluster:
         "(certificate of the CA of ZooKeeper's clients)\n",
         "(certificate of the CA of Kafka Connect)\n",
     )
-    facts = {name: host.facts for name, host in described.hosts.items() if host.facts}
-    return resolve(replace(described.inventory, secrets=secrets), facts)
+    facts = {name: host.facts for name, host in deployment.hosts.items() if host.facts}
+    return resolve(replace(deployment.inventory, secrets=secrets), facts)
 
 
 def kafka(
@@ -128,6 +128,6 @@ def spark(masters: Iterable[str], ensemble: Mapping[str, Variables], **variables
     return cluster({name: hosts for name, hosts in groups.items() if hosts}, ensemble, **variables)
 
 
-def only(described: Cluster) -> SparkHost:
+def only(deployment: Cluster) -> SparkHost:
     """Return the first Spark host."""
-    return next(iter(described.spark.values()))
+    return next(iter(deployment.spark.values()))

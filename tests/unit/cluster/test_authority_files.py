@@ -64,14 +64,14 @@ def rendered(cluster: Cluster, host: str) -> Iterator[tuple[str, Any]]:
 def test_a_change_of_the_ca_brings_every_file_that_holds_one(name: str, tmp_path: Path) -> None:
     cluster = deployed(name, tmp_path)
     names, texts = [*ca_change.authorities(cluster.inventory.secrets)], bodies(cluster)
-    number = 0
+    number_of_files = 0
     for host in cluster.hosts:
         holding = {
             path: entry
             for path, entry in rendered(cluster, host)
             if any(text in str(entry.get("content", "")) for text in texts)
         }
-        number += len(holding)
+        number_of_files += len(holding)
         assert holding == authority_files(cluster, host, names)
         of_site, jobs = inventories.all_entries(cluster, host), {}
         if host in cluster.spark:
@@ -79,7 +79,7 @@ def test_a_change_of_the_ca_brings_every_file_that_holds_one(name: str, tmp_path
         assert holding.keys() <= of_site.keys() | jobs.keys(), "neither of two playbooks writes it"
         late = {path for path, entry in holding.items() if not entry.get("restart")}
         assert late <= READ_AGAIN.keys(), "who has read it is not restarted"
-    assert bool(number) == bool(texts)
+    assert bool(number_of_files) == bool(texts)
 
 
 def test_the_playbook_brings_jobs_what_they_trust() -> None:

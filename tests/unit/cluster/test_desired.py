@@ -28,8 +28,8 @@ def everything(facts: Facts | None = None, **variables: Any) -> Cluster:
     )
 
 
-def files(described: Cluster, service: str) -> dict[str, Any]:
-    return dict(desired.of_service(described, "h1", service)["files"])
+def files(deployment: Cluster, service: str) -> dict[str, Any]:
+    return dict(desired.of_service(deployment, "h1", service)["files"])
 
 
 @pytest.mark.parametrize("service", SERVICES)
@@ -64,17 +64,17 @@ def test_every_file_has_a_place(service: str) -> None:
 
 
 def test_services_of_one_host_agree_on_what_they_share() -> None:
-    described = everything()
+    deployment = everything()
     merged: dict[str, Any] = {}
     for service in SERVICES:
-        for path, entry in files(described, service).items():
+        for path, entry in files(deployment, service).items():
             assert merged.setdefault(path, entry) == entry, path
 
 
 def test_every_tool_is_a_command_with_and_without_its_suffix() -> None:
-    described = everything()
-    entries = files(described, "kafka")
-    tools = described.kafka["h1"].distribution.tools
+    deployment = everything()
+    entries = files(deployment, "kafka")
+    tools = deployment.kafka["h1"].distribution.tools
     assert "kafka-topics.sh" in tools
     for name in (*tools, "kafka-run-class.sh"):
         for command in (name, name.removesuffix(".sh")):
@@ -83,14 +83,14 @@ def test_every_tool_is_a_command_with_and_without_its_suffix() -> None:
 
 
 def test_a_service_users_directories_are_its_own() -> None:
-    described = everything(kafka_data_dirs=["/d1"], kafka_metadata_dir="/m", kafka_user="broker")
+    deployment = everything(kafka_data_dirs=["/d1"], kafka_metadata_dir="/m", kafka_user="broker")
     for path in ("/d1", "/m"):
-        entry = files(described, "kafka")[path]
+        entry = files(deployment, "kafka")[path]
         assert (entry["owner"], entry["group"], entry["mode"]) == ("broker", "broker", "0750")
     # Nobody but root writes what its programs read.
     writable = [
         entry.path
-        for entry in entries_of(files(described, "kafka"))
+        for entry in entries_of(files(deployment, "kafka"))
         if entry.owner != "root" and entry.state != "directory"
     ]
     assert writable == []
@@ -114,23 +114,23 @@ def test_commands_have_their_documented_names() -> None:
 
 
 def test_only_kafka_keeps_what_it_was_started_with() -> None:
-    described = everything()
+    deployment = everything()
     recording = [
-        name for name in SERVICES if "previous" in desired.of_service(described, "h1", name)
+        name for name in SERVICES if "previous" in desired.of_service(deployment, "h1", name)
     ]
     assert recording == ["kafka"]
 
 
 def test_the_host_itself_is_files_alone() -> None:
-    described = everything()
-    assert desired.of_service(described, "h1", "host") == {"files": described.hosts["h1"].files()}
+    deployment = everything()
+    assert desired.of_service(deployment, "h1", "host") == {"files": deployment.hosts["h1"].files()}
 
 
 def test_a_service_that_a_host_does_not_have_is_an_error() -> None:
-    described = cluster({"zookeeper": ["h1"]})
-    for options_of in (desired.of_service, desired.removal):
+    deployment = cluster({"zookeeper": ["h1"]})
+    for function in (desired.of_service, desired.removal):
         with pytest.raises(NoServiceError):
-            options_of(described, "h1", "kafka")
+            function(deployment, "h1", "kafka")
 
 
 # Removal
@@ -138,23 +138,23 @@ def test_a_service_that_a_host_does_not_have_is_an_error() -> None:
 
 @pytest.mark.parametrize("service", SERVICES)
 def test_what_is_removed_is_what_was_written(service: str) -> None:
-    described = everything()
-    state = desired.of_service(described, "h1", service)
-    removal = desired.removal(described, "h1", service)
+    deployment = everything()
+    state = desired.of_service(deployment, "h1", service)
+    removal = desired.removal(deployment, "h1", service)
     written = {p for p, entry in state["files"].items() if entry.get("state") != "directory"}
     assert written <= set(removal["removed"])
     assert state["distribution"]["home"] in removal["removed"]
     assert removal["state"] == "absent"
-    data = [path for _, path in described.services("h1")[service].data_directories]
+    data = [path for _, path in deployment.services("h1")[service].data_directories]
     assert not set(data) & set(removal["removed"]), "data stays"
 
 
 @pytest.mark.parametrize("service", SERVICES)
 def test_data_goes_only_where_the_inventory_says_so(service: str) -> None:
     settings: dict[str, Any] = {f"{service}_remove_data": True}
-    described = everything(**settings)
-    removed = desired.removal(described, "h1", service)["removed"]
-    for _, path in described.services("h1")[service].data_directories:
+    deployment = everything(**settings)
+    removed = desired.removal(deployment, "h1", service)["removed"]
+    for _, path in deployment.services("h1")[service].data_directories:
         assert path in removed
     assert f"/var/lib/{service}" in removed
 

@@ -38,8 +38,8 @@ def closed(**variables: Any) -> Cluster:
     return cluster(GROUPS, variables_of_hosts, **{**STANDARD, **variables})
 
 
-def rules(described: Cluster, host: str = "h1") -> str:
-    return str(described.host_files(host)[FILE]["content"])
+def rules(deployment: Cluster, host: str = "h1") -> str:
+    return str(deployment.host_files(host)[FILE]["content"])
 
 
 def numbers(text: str) -> set[str]:
@@ -68,9 +68,9 @@ def who_reaches(text: str, port: int, *addresses: str) -> list[str]:
 
 
 def test_without_a_firewall_there_is_nothing_of_it() -> None:
-    described = closed(host_firewall="none")
-    assert described.firewalls == {}
-    assert not {FILE, UNIT} & described.host_files("h1").keys()
+    deployment = closed(host_firewall="none")
+    assert deployment.firewalls == {}
+    assert not {FILE, UNIT} & deployment.host_files("h1").keys()
     assert {FILE, UNIT} <= closed().host_files("h1").keys()
 
 
@@ -141,8 +141,8 @@ def test_the_rules_replace_the_former_ones_in_one_transaction() -> None:
 
 
 def test_the_rules_are_the_same_whichever_host_was_looked_at_first() -> None:
-    described = closed()
-    assert rules(described, "h3") == rules(resolve(described.inventory), "h3")
+    deployment = closed()
+    assert rules(deployment, "h3") == rules(resolve(deployment.inventory), "h3")
 
 
 def test_names_are_resolved_for_a_firewall_and_where_a_service_is_open() -> None:
@@ -155,10 +155,10 @@ def test_names_are_resolved_for_a_firewall_and_where_a_service_is_open() -> None
         "h1",
         "kafka1.example",
     ]
-    described = cluster(groups, variables, **STANDARD)
-    assert described.unresolved_names == ["h1", "kafka1.example"]
-    assert described.addresses("h1") == []
-    inventory = replace(described.inventory, resolved={"kafka1.example": ["10.0.0.5", "fd00::5"]})
+    deployment = cluster(groups, variables, **STANDARD)
+    assert deployment.unresolved_names == ["h1", "kafka1.example"]
+    assert deployment.addresses("h1") == []
+    inventory = replace(deployment.inventory, resolved={"kafka1.example": ["10.0.0.5", "fd00::5"]})
     assert resolve(inventory).addresses("h1") == ["10.0.0.5", "fd00::5"]
 
 
@@ -174,8 +174,8 @@ def test_names_are_resolved_for_a_firewall_and_where_a_service_is_open() -> None
 def test_what_a_host_needs(
     firewall: str, has_nft: bool, is_there: bool, package: str, loads: bool, leftover: bool
 ) -> None:
-    described = closed(host_firewall=firewall)
-    needs = desired.of_firewall(described, "h1", has_nft=has_nft, is_there=is_there)
+    deployment = closed(host_firewall=firewall)
+    needs = desired.of_firewall(deployment, "h1", has_nft=has_nft, is_there=is_there)
     assert needs["firewall_package"] == package
     assert bool(needs["firewall_commands"]) == loads
     assert needs["firewall_leftover"] == leftover
@@ -187,7 +187,7 @@ def test_the_rules_are_checked_before_they_are_loaded() -> None:
 
 
 def test_a_removal_leaves_nothing() -> None:
-    described = closed()
-    removal = desired.removal(described, "h1", "host")
+    deployment = closed()
+    removal = desired.removal(deployment, "h1", "host")
     assert FILE in removal["removed"]
     assert [f"/etc/systemd/system/{unit}.service" for unit in removal["units"]] == [UNIT]

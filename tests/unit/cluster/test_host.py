@@ -26,8 +26,8 @@ UNKNOWN = {"ID": "plan9"}
 
 
 def host(facts: Facts | None = None, **variables: Any) -> HostSettings:
-    described = cluster({"zookeeper": ["z1"]}, facts={"z1": facts} if facts else None, **variables)
-    return described.hosts["z1"]
+    deployment = cluster({"zookeeper": ["z1"]}, facts={"z1": facts} if facts else None, **variables)
+    return deployment.hosts["z1"]
 
 
 # Mounts

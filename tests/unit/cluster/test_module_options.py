@@ -23,8 +23,8 @@ ENSEMBLE: dict[str, dict[str, Any]] = {
 }
 
 
-def options(module: str, described: Cluster, host: str) -> dict[str, Any]:
-    return module_options.of_module(module, described, host)
+def options(module: str, deployment: Cluster, host: str) -> dict[str, Any]:
+    return module_options.of_module(module, deployment, host)
 
 
 def combined(**variables: Any) -> Cluster:
@@ -102,14 +102,14 @@ def test_seconds_of_a_restart_are_the_inventorys() -> None:
 
 
 def test_storage_is_formatted_with_the_nodes_own_tools() -> None:
-    described = combined(
+    deployment = combined(
         kafka_cluster_id=CLUSTER_ID,
         kafka_data_dirs=["/d1", "/d2"],
         kafka_metadata_dir="/d1",
         kafka_user="broker",
     )
-    node = described.kafka["k1"]
-    assert options("kafka_storage", described, "k1") == {
+    node = deployment.kafka["k1"]
+    assert options("kafka_storage", deployment, "k1") == {
         "home": node.distribution.home,
         "java": "/usr/lib/jvm/java-17-openjdk-amd64/bin/java",
         "node_id": 1,
@@ -138,8 +138,8 @@ def test_features_are_those_of_the_nodes_version() -> None:
 
 
 def test_a_broker_is_asked_itself_for_its_dynamic_properties() -> None:
-    described = combined(kafka_config={"num.io.threads": 9})
-    dynamic = options("kafka_dynamic_config", described, "k2")
+    deployment = combined(kafka_config={"num.io.threads": 9})
+    dynamic = options("kafka_dynamic_config", deployment, "k2")
     assert (dynamic["bootstrap"], dynamic["node_id"]) == (["k2:9092"], 2)
     assert "\nnum.io.threads=9\n" in dynamic["content"]
     assert "num.io.threads" in dynamic["keys"]
@@ -147,9 +147,9 @@ def test_a_broker_is_asked_itself_for_its_dynamic_properties() -> None:
 
 
 def test_spark_is_asked_at_its_masters() -> None:
-    described = spark(["m1", "m2"], {}, spark_master_ui_port=8090)
+    deployment = spark(["m1", "m2"], {}, spark_master_ui_port=8090)
     expected = {"masters": ["m1:8090", "m2:8090"], "workers": ["w1"], "token": ""}
-    assert options("spark_health", described, "w1") == {**expected, "metastores": []}
+    assert options("spark_health", deployment, "w1") == {**expected, "metastores": []}
 
 
 def test_jobs_are_asked_about_where_their_drivers_are() -> None:
@@ -158,9 +158,9 @@ def test_jobs_are_asked_about_where_their_drivers_are() -> None:
         {"name": "b", "source": "/b", "schedule": "daily", "checkpoint": "file:///c"},
         {"name": "c", "state": "absent"},
     ]
-    described = spark(["m1"], {}, spark_jobs=jobs)
-    assert options("spark_job_health", described, "w1") == {"jobs": []}
-    first, second = options("spark_job_health", described, "m1")["jobs"]
+    deployment = spark(["m1"], {}, spark_jobs=jobs)
+    assert options("spark_job_health", deployment, "w1") == {"jobs": []}
+    first, second = options("spark_job_health", deployment, "m1")["jobs"]
     assert first == {
         "name": "a",
         "unit": "spark-job-a",
@@ -184,8 +184,8 @@ def test_commits_in_hdfs_are_asked_about_at_its_namenode() -> None:
         {"name": "f", "source": "/f", "state": "absent", "checkpoint": f"{at}/f"},
     ]
     groups = {"hdfs_namenode": ["h1"], "hdfs_datanodes": ["h1"], "spark_masters": ["m1"]}
-    described = cluster({**groups, "spark_workers": ["m1"]}, spark_jobs=jobs)
-    assert options("hdfs_job_health", described, "h1") == {
+    deployment = cluster({**groups, "spark_workers": ["m1"]}, spark_jobs=jobs)
+    assert options("hdfs_job_health", deployment, "h1") == {
         "namenode": "127.0.0.1:9870",
         "user": "hdfs",
         "jobs": {
@@ -193,7 +193,7 @@ def test_commits_in_hdfs_are_asked_about_at_its_namenode() -> None:
             "b": {"checkpoint": "/b", "late_after": 0},
         },
     }
-    limits = options("spark_job_health", described, "m1")["jobs"]
+    limits = options("spark_job_health", deployment, "m1")["jobs"]
     assert {limit["name"]: limit["late_after"] for limit in limits} == {
         "a": 0,
         "b": 0,
@@ -208,15 +208,15 @@ def test_checkpoints_are_read_where_the_drivers_are() -> None:
         {"name": "a", "source": "/a", "topics": ["clicks"]},
         {"name": "c", "state": "absent"},
     ]
-    described = spark(["m1"], {}, spark_jobs=jobs)
-    assert options("spark_job_checkpoints", described, "w1") == {"jobs": []}
+    deployment = spark(["m1"], {}, spark_jobs=jobs)
+    assert options("spark_job_checkpoints", deployment, "w1") == {"jobs": []}
     expected = {"name": "a", "checkpoint": "/srv/spark/a/checkpoint", "topics": ["clicks"]}
-    assert options("spark_job_checkpoints", described, "m1") == {"jobs": [expected]}
+    assert options("spark_job_checkpoints", deployment, "m1") == {"jobs": [expected]}
 
 
 def test_an_ensemble_is_asked_at_every_member() -> None:
-    described = cluster({"zookeeper": ["z1", "z2"]}, ENSEMBLE)
-    assert options("zookeeper_health", described, "z1") == {
+    deployment = cluster({"zookeeper": ["z1", "z2"]}, ENSEMBLE)
+    assert options("zookeeper_health", deployment, "z1") == {
         "members": ["zoo.example.org:2181", "z2:2281"]
     }
 

@@ -148,11 +148,11 @@ def of_model(name: str) -> dict[str, Any]:
         "hdfs_namenode",
         "hdfs_datanodes",
     )
-    described = small.cluster(
+    deployment = small.cluster(
         {group: ["k1"] for group in groups}, ids, {"k1": Facts(small.DEBIAN_12)}
     )
     is_modelled = name in module_options.modules()
-    return module_options.of_module(name, described, "k1") if is_modelled else {}
+    return module_options.of_module(name, deployment, "k1") if is_modelled else {}
 
 
 def meaning(option: Mapping[str, Any]) -> dict[str, Any]:
@@ -235,9 +235,9 @@ def test_each_kind_of_request_for_an_outside_authority_is_named(tmp_path: Path) 
     for name in INVENTORIES:
         cluster = read(name, tmp_path)
         nodes = [
-            certificate_of
+            node_certificate
             for node in cluster.kafka.values()
-            for certificate_of in node.certificates
+            for node_certificate in node.certificates
         ]
         for certificate in (*nodes, *cluster.web_certificates):
             kinds.add(certificate.name.partition("/")[2])

@@ -152,8 +152,8 @@ def test_systemd_reads_back_an_environment_file(tmp_path: Path) -> None:
     shown = output([str(GENERATOR)], env=environment)
     words = " ".join(f'"${name}"' for name in (*values, "SLASH"))
     script = f'{shown.decode()}printf "%s\\0" {words}'
-    shown_again = output(["bash", "-c", script])
-    assert shown_again.decode().split("\0")[:-1] == [*values.values(), r"a\w\\b`c"]
+    expanded = output(["bash", "-c", script])
+    assert expanded.decode().split("\0")[:-1] == [*values.values(), r"a\w\\b`c"]
 
 
 def test_other_formats_hold_any_text_too() -> None:

@@ -69,8 +69,8 @@ def test_every_problem_is_named_at_once() -> None:
         ("/d",),
         ("/e",),
     ]
-    for text, texts in zip(problems, names, strict=True):
-        assert all(text_part in text for text_part in texts), text
+    for text, fragments in zip(problems, names, strict=True):
+        assert all(fragment in text for fragment in fragments), text
 
 
 @pytest.mark.parametrize("name", ["t-0.0a1b-delete", "t-0.0a1b-future", "t-0.0a1b-stray", "t-12"])

@@ -104,9 +104,9 @@ def test_what_the_tests_write_for_programs_is_read_back(tmp_path: Path) -> None:
     connection = Connection(("k1:9092", "k2:9092"), {**PEM, "ssl.key.password": "p=q"})
     path = write_client_config(connection, tmp_path / "client.properties", request_timeout_ms=5)
     assert path.stat().st_mode & 0o777 == 0o600
-    described = Connection.read(path)
-    assert described.bootstrap == connection.bootstrap
-    assert described.properties == {**connection.properties, "request.timeout.ms": "5"}
+    deployment = Connection.read(path)
+    assert deployment.bootstrap == connection.bootstrap
+    assert deployment.properties == {**connection.properties, "request.timeout.ms": "5"}
 
 
 # TLS
@@ -131,9 +131,9 @@ def test_without_stores_the_system_knows_the_authorities() -> None:
 @pytest.mark.parametrize("kind", [None, "JKS", "PKCS12"])
 def test_a_store_that_is_not_pem_is_refused(store: str, kind: str | None) -> None:
     properties = {**PEM, **KEY, f"ssl.{store}.type": kind}
-    properties_set = {key: value for key, value in properties.items() if value is not None}
+    configured = {key: value for key, value in properties.items() if value is not None}
     with pytest.raises(ConnectionDescriptionError, match=rf"set ssl\.{store}\.type: PEM"):
-        Connection(("k1:9092",), properties_set).security()
+        Connection(("k1:9092",), configured).security()
 
 
 @pytest.mark.parametrize(("algorithm", "checked"), [("", False), ("https", True), (None, True)])

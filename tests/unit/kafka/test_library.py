@@ -117,10 +117,10 @@ def imported(tree: ast.Module) -> Iterator[str]:
 def reached_into(tree: ast.Module) -> set[str]:
     """Return the private attributes of others that a source reads."""
     attributes = {node for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
-    of_self = {
+    own_attributes = {
         node for node in attributes if isinstance(node.value, ast.Name) and node.value.id == "self"
     }
-    return {node.attr for node in attributes - of_self} & PRIVATE
+    return {node.attr for node in attributes - own_attributes} & PRIVATE
 
 
 def test_only_the_adapter_imports_kafka_python() -> None:

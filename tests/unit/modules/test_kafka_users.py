@@ -90,16 +90,14 @@ class Listener:
 
 @pytest.fixture
 def kafka(monkeypatch: pytest.MonkeyPatch) -> Kafka:
-    kafka_state = Kafka()
+    fake_kafka = Kafka()
     monkeypatch.setattr(operations, "connection_of", lambda _: None)
-    monkeypatch.setattr(operations, "Cluster", lambda _: kafka_state)
-    monkeypatch.setattr(
-        kafka_users, "Logins", lambda _, mechanism: Listener(kafka_state, mechanism)
-    )
-    clock = SimpleNamespace(monotonic=lambda: kafka_state.now, sleep=kafka_state.sleep)
+    monkeypatch.setattr(operations, "Cluster", lambda _: fake_kafka)
+    monkeypatch.setattr(kafka_users, "Logins", lambda _, mechanism: Listener(fake_kafka, mechanism))
+    clock = SimpleNamespace(monotonic=lambda: fake_kafka.now, sleep=fake_kafka.sleep)
     for user in (kafka_users, retry):
         monkeypatch.setattr(user, "time", clock)
-    return kafka_state
+    return fake_kafka
 
 
 def options(*users: dict[str, Any], **overrides: Any) -> dict[str, Any]:
@@ -236,21 +234,21 @@ def test_another_mechanism_takes_the_place_of_the_first(kafka: Kafka) -> None:
 
 def test_grants_become_those_that_are_described(kafka: Kafka) -> None:
     denied = (2, "flights", 3, "User:app", "10.0.0.1", 3, 2)
-    of_somebody = (2, "flights", 3, "User:somebody", "*", 3, 3)
-    kafka.admin.acls = {denied, of_somebody}
+    foreign = (2, "flights", 3, "User:somebody", "*", 3, 3)
+    kafka.admin.acls = {denied, foreign}
     call(APP)
     assert denied not in kafka.admin.acls
     write = {"topic": "flights", "operations": ["read", "write"]}
     result = both(kafka, {**APP, "grants": [write]})
     assert kafka.admin.acls == {
-        of_somebody,
+        foreign,
         (2, "flights", 3, "User:app", "*", 3, 3),
         (2, "flights", 3, "User:app", "*", 4, 3),
     }
     assert (len(of(result, "app")["granted"]), len(of(result, "app")["revoked"])) == (1, 2)
     assert of(result, "app")["credential"] == "unchanged"
     both(kafka, {**APP, "grants": []})
-    assert kafka.admin.acls == {of_somebody}
+    assert kafka.admin.acls == {foreign}
 
 
 def test_a_user_that_is_absent_loses_everything(kafka: Kafka) -> None:

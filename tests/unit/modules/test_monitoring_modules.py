@@ -181,14 +181,12 @@ def target(job: str, host: str, health: str = "up", why: str = "") -> dict[str, 
     return {"labels": {"job": job, "host": host}, "health": health, "lastError": why}
 
 
-def healthy(
-    server: Server, exporters_found: list[dict[str, Any]], **options: Any
-) -> dict[str, Any]:
+def healthy(server: Server, active_targets: list[dict[str, Any]], **options: Any) -> dict[str, Any]:
     alerts = [{"state": "firing", "labels": {"alertname": "HostDown"}}, {"state": "pending"}]
     server.answers = {
         **server.answers,
         "/api/v1/alerts": json.dumps({"data": {"alerts": alerts}}),
-        "/api/v1/targets?state=active": json.dumps({"data": {"activeTargets": exporters_found}}),
+        "/api/v1/targets?state=active": json.dumps({"data": {"activeTargets": active_targets}}),
     }
     return run_module("monitoring_health", {**at(server), "targets": ["node/k1"], **options})
 

@@ -53,10 +53,7 @@ def test_everything_of_a_host_is_read(tmp_path: Path, monkeypatch: pytest.Monkey
     ]
     assert result["pending"] == ["kafka"]
     assert [disk["path"] for disk in result["disks"]] == [str(tmp_path)]
-    shown = {
-        Path(certificate_shown["place"]).name: certificate_shown
-        for certificate_shown in result["certificates"]
-    }
+    shown = {Path(entry["place"]).name: entry for entry in result["certificates"]}
     assert shown.keys() == {"good.pem", "bad.pem"}
     assert shown["good.pem"]["days"] > 30
     assert shown["bad.pem"]["wrong"]

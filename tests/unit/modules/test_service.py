@@ -329,7 +329,9 @@ def addresses() -> Iterator[tuple[str, str]]:
     """An address where nobody listens, and one where somebody does."""
     with socket.socket() as closed, socket.create_server(("127.0.0.1", 0)) as listening:
         closed.bind(("127.0.0.1", 0))
-        nobody, somebody = (f"127.0.0.1:{sock.getsockname()[1]}" for sock in (closed, listening))
+        nobody, somebody = (
+            f"127.0.0.1:{endpoint.getsockname()[1]}" for endpoint in (closed, listening)
+        )
         yield nobody, somebody
 
 

@@ -107,7 +107,7 @@ def test_an_alert_says_how_bad_it_is_what_it_means_and_where_to_read_on(name: st
 @pytest.mark.parametrize("name", ALERTS)
 def test_an_alert_looks_at_two_readings_at_least(name: str) -> None:
     minutes = [int(number) for number in re.findall(r"\[(\d+)m[]:]", ALERTS[name]["expr"])]
-    assert all(60 * number_of_minutes >= 2 * LONGEST_INTERVAL for number_of_minutes in minutes)
+    assert all(60 * window >= 2 * LONGEST_INTERVAL for window in minutes)
 
 
 def test_names_are_unique() -> None:

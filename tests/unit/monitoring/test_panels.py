@@ -133,10 +133,14 @@ def test_titles_are_unique_in_a_view() -> None:
 def test_a_dashboard_has_each_panel_of_its_view_in_a_place_of_its_own(name: str) -> None:
     (view,) = (candidate for candidate in views() if candidate.name == name)
     made = load(ROOT / f"roles/monitoring/files/dashboards/{name}.json")
-    assert [panel["title"] for panel in made["panels"]] == [drawn.title for drawn in view.panels]
-    for panel, drawn in zip(made["panels"], view.panels, strict=True):
-        assert [target["expr"] for target in panel["targets"]] == [q.query for q in drawn.queries]
-        assert panel["type"] == ("stat" if drawn.kind == NUMBER else "timeseries")
+    assert [panel["title"] for panel in made["panels"]] == [
+        view_panel.title for view_panel in view.panels
+    ]
+    for panel, view_panel in zip(made["panels"], view.panels, strict=True):
+        assert [target["expr"] for target in panel["targets"]] == [
+            q.query for q in view_panel.queries
+        ]
+        assert panel["type"] == ("stat" if view_panel.kind == NUMBER else "timeseries")
     taken = [
         (column, row)
         for place in (panel["gridPos"] for panel in made["panels"])

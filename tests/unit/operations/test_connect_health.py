@@ -66,8 +66,8 @@ def answer(state: str, *tasks: str, worker: str = WORKERS[0]) -> dict[str, Any]:
 def test_each_problem_is_named(status: dict[str, Any], expected: list[tuple[str, ...]]) -> None:
     problems = connect_health.problems({}, WORKERS, connect_health.connectors({"orders": status}))
     assert len(problems) == len(expected), problems
-    for text, texts in zip(problems, expected, strict=True):
-        assert all(expected_text in text for expected_text in texts), text
+    for text, fragments in zip(problems, expected, strict=True):
+        assert all(fragment in text for fragment in fragments), text
 
 
 def test_a_failure_from_before_the_restarts_is_no_reason_against_them() -> None:

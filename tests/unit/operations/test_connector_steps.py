@@ -169,8 +169,8 @@ def left(state: str, config: Mapping[str, str]) -> list[str]:
 )
 def test_a_removed_source_leaves_a_slot_that_is_named(config: dict[str, str], slot: str) -> None:
     (text,) = left("absent", SOURCE | config)
-    for text_part in (f"pg_drop_replication_slot('{slot}')", "flights", "p1"):
-        assert text_part in text
+    for fragment in (f"pg_drop_replication_slot('{slot}')", "flights", "p1"):
+        assert fragment in text
 
 
 def test_what_stays_or_drops_its_slot_leaves_nothing() -> None:

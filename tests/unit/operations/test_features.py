@@ -39,9 +39,9 @@ def ranges(version: str) -> dict[str, tuple[int, int]]:
     return {feature: (lowest.get(feature, 0), level) for feature, level in levels.items()}
 
 
-def names_all(text: str, texts: tuple[str, ...]) -> bool:
+def names_all(text: str, fragments: tuple[str, ...]) -> bool:
     """Return whether a message names everything that an operator needs."""
-    return all(text_part in text for text_part in texts)
+    return all(fragment in text for fragment in fragments)
 
 
 # Between which versions

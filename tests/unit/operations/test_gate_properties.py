@@ -373,10 +373,10 @@ def test_only_replicas_of_others_forbid_the_restart_of_a_node_with_a_failed_dire
     unready = dataclasses.replace(case.node, ready=False)
     names = {partition.name for partition in failing}
     blockers = gate.stop_blockers(snapshot, unready, case.expected, STRICT)
-    led_elsewhere = {
+    under_replicated = {
         partition.name for partition in failing if {*partition.replicas} - {*partition.isr} - {node}
     }
     for blocker in blockers:
         if blocker.predicate == "under-replicated":
-            assert names & {*blocker.partitions} == led_elsewhere
+            assert names & {*blocker.partitions} == under_replicated
         assert blocker.predicate not in ("last-in-sync", "min-isr-without")

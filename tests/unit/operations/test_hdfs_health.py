@@ -78,8 +78,8 @@ def test_each_problem_is_named(
 ) -> None:
     problems = hdfs_health.problems(hdfs_health.state(response, NOW), NODES, listening, 1800)
     assert len(problems) == len(expected), problems
-    for text, texts in zip(problems, expected, strict=True):
-        assert all(text_part in text for text_part in texts), text
+    for text, fragments in zip(problems, expected, strict=True):
+        assert all(fragment in text for fragment in fragments), text
 
 
 def test_a_checkpoint_is_not_missed_before_there_was_time_for_one() -> None:

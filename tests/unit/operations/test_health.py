@@ -70,8 +70,8 @@ FINE = (Replica(1, 0, 0), Replica(2, 0, 400))
 def test_each_problem_of_a_node_names_it(changes: Any, names: list[tuple[str, ...]]) -> None:
     problems_found = problems(dataclasses.replace(HEALTHY, **changes), EXPECTED)
     assert len(problems_found) == len(names), problems_found
-    for text, names_of in zip(problems_found, names, strict=True):
-        assert all(name in text for name in names_of), text
+    for text, fragments in zip(problems_found, names, strict=True):
+        assert all(fragment in text for fragment in fragments), text
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ def test_a_healthy_job_has_no_problem(job: FoundJob) -> None:
 
 
 @pytest.mark.parametrize(
-    ("job", "texts"),
+    ("job", "fragments"),
     [
         (replace(STREAM, service=State("failed", file_state="enabled")), ("clicks", "failed")),
         (replace(STREAM, service=State("inactive", file_state="enabled")), ("inactive",)),
@@ -57,9 +57,9 @@ def test_a_healthy_job_has_no_problem(job: FoundJob) -> None:
         (FoundJob("by-hand", FAILED, continuous=False), ("by-hand", "exit-code")),
     ],
 )
-def test_a_job_has_one_problem(job: FoundJob, texts: tuple[str, ...]) -> None:
+def test_a_job_has_one_problem(job: FoundJob, fragments: tuple[str, ...]) -> None:
     (problem,) = job_health.problems([job])
-    assert [text for text in texts if text not in problem] == []
+    assert [fragment for fragment in fragments if fragment not in problem] == []
 
 
 def test_the_age_of_a_checkpoint_is_shown() -> None:

@@ -54,8 +54,8 @@ def test_each_problem_names_where_it_is(
 ) -> None:
     problems = spark_health.problems(masters, ["s2", "s3"])
     assert len(problems) == len(expected), problems
-    for text, texts in zip(problems, expected, strict=True):
-        assert all(text_part in text for text_part in texts), text
+    for text, fragments in zip(problems, expected, strict=True):
+        assert all(fragment in text for fragment in fragments), text
 
 
 def test_facts_name_the_leader_and_its_workers() -> None:
@@ -73,11 +73,11 @@ def test_workers_and_applications_are_described() -> None:
     worker = {"host": "s2", "state": "ALIVE", "cores": 4, "coresused": 1, "memoryused": 512}
     application = {"id": "app-1", "name": "flights", "cores": 1, "user": "spark"}
     response = {"status": "ALIVE", "workers": [worker], "activeapps": [application]}
-    described = spark_health.facts([spark_health.master("s1:8080", response)])
-    assert described["nodes"] == [
+    deployment = spark_health.facts([spark_health.master("s1:8080", response)])
+    assert deployment["nodes"] == [
         {"host": "s2", "state": "ALIVE", "cores": 4, "cores_used": 1, "memory_used": 512}
     ]
-    assert described["applications"] == [{"id": "app-1", "name": "flights", "cores": 1}]
+    assert deployment["applications"] == [{"id": "app-1", "name": "flights", "cores": 1}]
 
 
 def serving(*answers: str, token: str = "") -> AbstractContextManager[str]:

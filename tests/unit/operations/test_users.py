@@ -151,15 +151,15 @@ def test_grants_need_an_authorizer() -> None:
 def test_a_user_with_a_password_has_one_credential(
     existing: Any, accepted: bool, changed: bool, deleted: tuple[str, ...]
 ) -> None:
-    result = change(User("a", SECRET), existing, accepted=accepted)
-    assert (result.set, result.deleted) == (changed, deleted)
-    assert bool(result) is bool(changed or deleted)
+    planned = change(User("a", SECRET), existing, accepted=accepted)
+    assert (planned.set, planned.deleted) == (changed, deleted)
+    assert bool(planned) is bool(changed or deleted)
 
 
 @pytest.mark.parametrize("existing", [{}, NOW, {SHA_256: 4096, **NOW}])
 def test_a_user_without_a_password_keeps_its_credentials(existing: Any) -> None:
-    result = change(User("a"), existing, accepted=False)
-    assert (result.set, result.deleted) == (False, ())
+    planned = change(User("a"), existing, accepted=False)
+    assert (planned.set, planned.deleted) == (False, ())
 
 
 def test_a_login_is_needed_only_for_what_nothing_else_shows() -> None:
@@ -179,12 +179,17 @@ KEPT = User("a", SECRET, may_replace=False, acls=frozenset([WRITE]))
 
 def test_a_password_that_may_not_replace_another_changes_nothing() -> None:
     for existing in (NOW, {SHA_256: 4096, **NOW}, {SHA_512: 4096}):
-        result = change(KEPT, existing, READ, accepted=False)
-        assert result.refused
-        assert not result
-        assert (result.set, result.deleted, result.granted, result.revoked) == (False, (), (), ())
-        assert users.summary(result)["credential"] == "refused"
-        assert users.summary(result)["changed"] is False
+        planned = change(KEPT, existing, READ, accepted=False)
+        assert planned.refused
+        assert not planned
+        assert (planned.set, planned.deleted, planned.granted, planned.revoked) == (
+            False,
+            (),
+            (),
+            (),
+        )
+        assert users.summary(planned)["credential"] == "refused"
+        assert users.summary(planned)["changed"] is False
 
 
 @pytest.mark.parametrize(
@@ -198,10 +203,10 @@ def test_a_password_that_may_not_replace_another_changes_nothing() -> None:
     ],
 )
 def test_any_other_password_is_not_refused(user: User, existing: Any, accepted: bool) -> None:
-    result = change(user, existing, accepted=accepted)
-    assert not result.refused
-    assert result.granted == (WRITE,)
-    assert result.set is (user.password is not None and not accepted)
+    planned = change(user, existing, accepted=accepted)
+    assert not planned.refused
+    assert planned.granted == (WRITE,)
+    assert planned.set is (user.password is not None and not accepted)
 
 
 def test_options_say_whether_a_password_may_replace_another() -> None:
@@ -226,15 +231,15 @@ def test_each_part_alone_is_a_change(field: str) -> None:
 
 
 def test_the_acls_of_a_user_become_its_grants() -> None:
-    result = change(User("a", acls=frozenset([READ, WRITE])), {}, DENIED, READ, OTHERS)
-    assert (result.granted, result.revoked) == ((WRITE,), (DENIED,))
+    planned = change(User("a", acls=frozenset([READ, WRITE])), {}, DENIED, READ, OTHERS)
+    assert (planned.granted, planned.revoked) == ((WRITE,), (DENIED,))
     assert not change(User("a", acls=frozenset([READ])), {}, READ, OTHERS)
 
 
 def test_a_user_that_is_absent_loses_everything() -> None:
-    result = change(User("a", absent=True), {SHA_256: 1, **NOW}, READ, DENIED, OTHERS)
-    assert (result.set, result.deleted) == (False, (SHA_256, SHA_512))
-    assert (result.granted, set(result.revoked)) == ((), {READ, DENIED})
+    planned = change(User("a", absent=True), {SHA_256: 1, **NOW}, READ, DENIED, OTHERS)
+    assert (planned.set, planned.deleted) == (False, (SHA_256, SHA_512))
+    assert (planned.granted, set(planned.revoked)) == ((), {READ, DENIED})
     assert not change(User("a", absent=True), {}, OTHERS)
 
 
@@ -243,8 +248,8 @@ def test_a_user_that_is_absent_loses_everything() -> None:
 
 def test_a_diff_shows_what_is_changed_and_no_password() -> None:
     user = User("a", SECRET, acls=frozenset([WRITE]))
-    result = change(user, {SHA_256: 4096, **NOW}, DENIED, accepted=False)
-    shown = users.diff([result, change(User("b"), NOW)], SCRAM)
+    planned = change(user, {SHA_256: 4096, **NOW}, DENIED, accepted=False)
+    shown = users.diff([planned, change(User("b"), NOW)], SCRAM)
     before, after = shown["before"].splitlines(), shown["after"].splitlines()
     assert len(before) == 3
     assert len(after) == 2
@@ -253,7 +258,7 @@ def test_a_diff_shows_what_is_changed_and_no_password() -> None:
     assert users.acl_line(WRITE) in after
     # The iterations are the same: the lines must not be.
     assert not set(before) & set(after)
-    assert SECRET not in repr((shown, users.summary(result), result, user))
+    assert SECRET not in repr((shown, users.summary(planned), planned, user))
 
 
 def test_a_line_says_what_is_not_usual_of_an_acl() -> None:
@@ -296,9 +301,9 @@ def test_the_result_of_a_user(user: User, existing: Any, credential: str) -> Non
 
 def test_all_that_is_not_yet_there_is_named() -> None:
     user = User("a", SECRET, acls=frozenset([WRITE]))
-    result = change(user, {SHA_256: 4096, **NOW}, DENIED, accepted=False)
-    assert len(users.unusable(result, SCRAM)) == 1
-    assert len(users.missing(result, SCRAM)) == 4
+    planned = change(user, {SHA_256: 4096, **NOW}, DENIED, accepted=False)
+    assert len(users.unusable(planned, SCRAM)) == 1
+    assert len(users.missing(planned, SCRAM)) == 4
     refused, unset = (
         users.unusable(change(user, existing, accepted=False), SCRAM) for existing in (NOW, {})
     )

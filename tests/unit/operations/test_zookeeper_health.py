@@ -65,5 +65,5 @@ def test_each_problem_names_its_members(
 ) -> None:
     problems = health.problems(members)
     assert len(problems) == len(expected)
-    for text, texts in zip(problems, expected, strict=True):
-        assert all(text_part in text for text_part in texts), text
+    for text, fragments in zip(problems, expected, strict=True):
+        assert all(fragment in text for fragment in fragments), text

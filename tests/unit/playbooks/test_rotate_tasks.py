@@ -33,14 +33,14 @@ def test_a_lost_host_is_left_out_and_keeps_no_password_in_use(name: str) -> None
 
 
 def test_kafka_answers_before_a_password_is_replaced_and_gets_it_after() -> None:
-    read, checked, question, made, recorded, answer, _ = tasks("Passwords of Kafka's users")
-    assert USERS in question
-    assert question["check_mode"]
+    read, checked, probe, made, recorded, applied, _ = tasks("Passwords of Kafka's users")
+    assert USERS in probe
+    assert probe["check_mode"]
     assert read["register"] in checked[CHECK]["records"]
     assert made[ROTATE]["make"]
     assert recorded[SERVICE] == RECORD
-    assert USERS in answer
-    assert "check_mode" not in answer
+    assert USERS in applied
+    assert "check_mode" not in applied
 
 
 def parts(name: str) -> list[dict[str, Any]]:

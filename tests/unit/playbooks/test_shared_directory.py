@@ -24,9 +24,7 @@ def mark(directory: Path, programs: Path | None = None) -> subprocess.CompletedP
     """Run what site.yml runs as Spark's account, with programs in place of the system's."""
     tasks = yaml.safe_load((ROOT / "roles/spark/tasks/main.yml").read_text())
     (task,) = [
-        task_entry["ansible.builtin.command"]
-        for task_entry in tasks
-        if "Mark" in task_entry["name"]
+        candidate["ansible.builtin.command"] for candidate in tasks if "Mark" in candidate["name"]
     ]
     assert task["argv"][-1] == f"{{{{ spark_shared_dir }}}}/{SHARED_MARK}"
     words = [*task["argv"][task["argv"].index("--") + 1 : -1], str(directory / SHARED_MARK)]

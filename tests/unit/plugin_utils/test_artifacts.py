@@ -120,9 +120,10 @@ def test_a_missing_tarball_is_named(tmp_path: Path) -> None:
 
 def test_each_distribution_of_a_cluster_is_wanted_once() -> None:
     groups = {"kafka_brokers": ["k1", "k2", "k3"], "spark_masters": ["k1"], "zookeeper": ["z1"]}
-    described = cluster(groups, {"k3": {"kafka_version": "4.2.1"}})
+    deployment = cluster(groups, {"k3": {"kafka_version": "4.2.1"}})
     versions = sorted(
-        (distribution.product, distribution.version) for distribution in artifacts.wanted(described)
+        (distribution.product, distribution.version)
+        for distribution in artifacts.wanted(deployment)
     )
     assert [product for product, _ in versions] == ["kafka", "kafka", "spark", "zookeeper"]
     assert versions[:2] == [("kafka", "4.2.1"), ("kafka", KAFKA.default)]

@@ -128,8 +128,8 @@ def test_the_start_of_a_process_is_read_whatever_its_name_is(tmp_path: Path) -> 
 def test_a_description_says_who_does_what_and_how_far_it_is(local_tmp: Path) -> None:
     record = {**operation.current("rolling_upgrade"), "done": ["k1"], "left": ["k2", "k3"]}
     text = operation.describe(record)
-    for text_part in ("rolling_upgrade", record["who"], record["started"], "k1", "k2, k3"):
-        assert text_part in text
+    for fragment in ("rolling_upgrade", record["who"], record["started"], "k1", "k2, k3"):
+        assert fragment in text
     assert operation.describe({})
 
 

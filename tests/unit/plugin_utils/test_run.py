@@ -74,10 +74,10 @@ def test_a_killed_run_leaves_nothing_to_read(
 def test_variables_of_a_play_make_another_cluster(ansible_run: AnsibleRun, local_tmp: Path) -> None:
     play = {"kafka_version": "{{ wanted }}", "wanted": "4.2.1", "where": "there"}
     for variables, version in (({}, KAFKA.default), (play, "4.2.1"), ({}, KAFKA.default)):
-        described = run.current(ansible_run.variables("k1", variables))
-        assert {node.version for node in described.kafka.values()} == {version}
+        deployment = run.current(ansible_run.variables("k1", variables))
+        assert {node.version for node in deployment.kafka.values()} == {version}
     # Only what the play itself sets may refer to its variables.
-    assert described.kafka["k1"].settings["kafka_rack"] == "here"
+    assert deployment.kafka["k1"].settings["kafka_rack"] == "here"
 
 
 def test_what_was_found_on_hosts_is_kept_for_tasks_to_come(
@@ -86,9 +86,9 @@ def test_what_was_found_on_hosts_is_kept_for_tasks_to_come(
     variables = ansible_run.variables("k1")
     run.renew(variables, {"k1": Facts(cores=8)})
     run.renew(variables, {"k2": Facts(cores=4)}, "4L6g3nShT-eMCtK--X86sw")
-    described = ansible_run.cluster("k1")
-    assert [node.host.cores for node in described.brokers] == [8, 4]
-    assert described.kafka["k2"].cluster_id == "4L6g3nShT-eMCtK--X86sw"
+    deployment = ansible_run.cluster("k1")
+    assert [node.host.cores for node in deployment.brokers] == [8, 4]
+    assert deployment.kafka["k2"].cluster_id == "4L6g3nShT-eMCtK--X86sw"
 
 
 @pytest.mark.parametrize("configured", ["timeout:9", ""])
@@ -147,5 +147,5 @@ def test_names_are_resolved_where_a_firewall_needs_them(
     ansible = AnsibleRun(tmp_path / "hosts.yml")
     ansible.cluster("k1")
     run.renew(ansible.variables("k1"), {"k1": Facts(cores=8)})
-    described = ansible.cluster("k1")
-    assert {name: described.addresses(name) for name in addresses} == addresses
+    deployment = ansible.cluster("k1")
+    assert {name: deployment.addresses(name) for name in addresses} == addresses

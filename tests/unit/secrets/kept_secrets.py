@@ -20,8 +20,8 @@ from tests.unit.cluster.small import kafka
 def closed(directory: Path, brokers: int = 1, **variables: Any) -> Cluster:
     """Return a closed cluster with a controller of its own, and what its directory holds."""
     settings = {"kafka_security": security.STANDARD, **variables}
-    described = kafka(brokers, 1, **settings)
-    return resolve(replace(described.inventory, secrets=secrets.read(directory)))
+    deployment = kafka(brokers, 1, **settings)
+    return resolve(replace(deployment.inventory, secrets=secrets.read(directory)))
 
 
 def stored(directory: Path) -> dict[str, str]:

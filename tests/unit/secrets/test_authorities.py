@@ -275,8 +275,8 @@ def whole(directory: Path, authority: Authority | None = None, **options: Any) -
     ids = {"z1": {"zookeeper_id": 1}, "b1": {"kafka_node_id": 1}}
     services = ("zookeeper", "kafka", "connect")
     security: dict[str, Any] = {f"{service}_security": "standard" for service in services}
-    described = cluster(groups, ids, kafka_version="3.9.2", **security)
-    resolved = resolve(replace(described.inventory, secrets=secrets.read(directory)))
+    deployment = cluster(groups, ids, kafka_version="3.9.2", **security)
+    resolved = resolve(replace(deployment.inventory, secrets=secrets.read(directory)))
     return secrets.complete(resolved, authority, **{"store": True, **options})
 
 

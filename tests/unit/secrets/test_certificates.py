@@ -256,8 +256,8 @@ def test_a_ca_below_another_must_be_allowed_there(allowed: int | None, usable: i
 
 
 def test_others_beside_a_ca_are_not_above_it() -> None:
-    first, beside = OutsideCa.new("Site"), OutsideCa.new("Other", below=0)
-    both = replace(first.with_key, certificate=pem(first.certificate, beside.certificate))
+    first, sibling = OutsideCa.new("Site"), OutsideCa.new("Other", below=0)
+    both = replace(first.with_key, certificate=pem(first.certificate, sibling.certificate))
     assert authority_problem(both, NOW) == ""
 
 

@@ -69,8 +69,8 @@ def test_a_directory_without_secrets_has_none(directory: Path) -> None:
         pass
     secrets.replaced(directory, ["admin"])
     assert secrets.read(directory).store is None
-    described = small.kafka(1, 1, kafka_security="open")
-    opened = replace(described.inventory, secrets=secrets.read(directory))
+    deployment = small.kafka(1, 1, kafka_security="open")
+    opened = replace(deployment.inventory, secrets=secrets.read(directory))
     assert resolve(opened).secrets_record("b1") == {}
 
 

@@ -225,10 +225,10 @@ SPARK = {"spark_secret", "spark_ui_key", "spark_ui_token", "spark_session_ui_key
 
 def of_spark(directory: Path, *, store: bool = True) -> Secrets:
     """Complete the secrets of a closed Spark."""
-    described = spark(["m1"], {}, spark_security=security.STANDARD)
+    deployment = spark(["m1"], {}, spark_security=security.STANDARD)
     recorded = secrets.read(directory)
     return secrets.complete(
-        resolve(replace(described.inventory, secrets=recorded)), None, store=store
+        resolve(replace(deployment.inventory, secrets=recorded)), None, store=store
     )
 
 
@@ -316,8 +316,8 @@ def test_the_key_of_a_ca_whose_certificate_is_missing_is_kept(directory: Path) -
     with pytest.raises(AnsibleError, match=r"ca\.pem is missing"):
         complete(directory)
     assert stored(directory) == before
-    described = closed(directory)
-    assert described.missing_secrets("b1", "kafka") == ["ca.pem"]
+    deployment = closed(directory)
+    assert deployment.missing_secrets("b1", "kafka") == ["ca.pem"]
 
 
 def test_a_ca_that_was_made_in_part_is_made_anew(directory: Path) -> None:
@@ -329,26 +329,26 @@ def test_a_ca_that_was_made_in_part_is_made_anew(directory: Path) -> None:
 
 def test_a_name_that_no_certificate_can_have_is_an_error(directory: Path) -> None:
     groups = {"kafka_brokers": ["käfka"], "kafka_controllers": ["käfka"]}
-    described = cluster(groups, kafka_node_id=1, kafka_security=security.STANDARD)
-    resolved = resolve(replace(described.inventory, secrets=Secrets(str(directory))))
+    deployment = cluster(groups, kafka_node_id=1, kafka_security=security.STANDARD)
+    resolved = resolve(replace(deployment.inventory, secrets=Secrets(str(directory))))
     with pytest.raises(AnsibleError, match="käfka"):
         secrets.complete(resolved, None, store=True)
 
 
 def test_an_address_in_another_notation_is_the_same(directory: Path) -> None:
     of_hosts = {"b1": {"kafka_advertised_host": "[2001:DB8:0::1]"}}
-    described = closed(directory, of_hosts=of_hosts)
-    first = secrets.complete(described, None, store=True)
-    assert secrets.complete(described, None, store=True) == first
+    deployment = closed(directory, of_hosts=of_hosts)
+    first = secrets.complete(deployment, None, store=True)
+    assert secrets.complete(deployment, None, store=True) == first
 
 
 # Several at once, and failures
 
 
 def test_two_runs_at_once_agree(directory: Path) -> None:
-    described = closed(directory)
+    deployment = closed(directory)
     with ThreadPoolExecutor(4) as pool:
-        runs = [pool.submit(secrets.complete, described, None, store=True) for _ in range(4)]
+        runs = [pool.submit(secrets.complete, deployment, None, store=True) for _ in range(4)]
         results = [run.result() for run in runs]
     assert [result == results[0] for result in results] == [True] * 4
     assert secrets.read(directory) == results[0]
@@ -363,8 +363,8 @@ def test_a_place_that_cannot_be_written_is_named(directory: Path) -> None:
 
 def kafka_at(directory: Path) -> Cluster:
     """Return a closed cluster whose directory was not read."""
-    described = kafka(1, 1, kafka_security=security.STANDARD)
-    return resolve(replace(described.inventory, secrets=Secrets(str(directory))))
+    deployment = kafka(1, 1, kafka_security=security.STANDARD)
+    return resolve(replace(deployment.inventory, secrets=Secrets(str(directory))))
 
 
 # ZooKeeper
@@ -375,9 +375,9 @@ def ensemble(directory: Path, **variables: Any) -> Secrets:
     groups = {"zookeeper": ["z1"], "kafka_brokers": ["b1"]}
     ids = {"z1": {"zookeeper_id": 1}, "b1": {"kafka_node_id": 1}}
     variables = {"zookeeper_security": "standard", "kafka_version": "3.9.2", **variables}
-    described = cluster(groups, ids, **variables)
+    deployment = cluster(groups, ids, **variables)
     return secrets.complete(
-        resolve(replace(described.inventory, secrets=secrets.read(directory))), None, store=True
+        resolve(replace(deployment.inventory, secrets=secrets.read(directory))), None, store=True
     )
 
 
@@ -458,9 +458,9 @@ def workers(directory: Path, **variables: Any) -> Secrets:
     """Complete the secrets of a closed group of Kafka Connect beside Kafka."""
     groups = {"kafka_brokers": ["b1"], "kafka_controllers": ["b1"], "kafka_connect": ["w1"]}
     variables = {"kafka_node_id": 1, "connect_security": "standard", **variables}
-    described = cluster(groups, cluster_id="4L6g3nShT-eMCtK--X86sw", **variables)
+    deployment = cluster(groups, cluster_id="4L6g3nShT-eMCtK--X86sw", **variables)
     return secrets.complete(
-        resolve(replace(described.inventory, secrets=secrets.read(directory))), None, store=True
+        resolve(replace(deployment.inventory, secrets=secrets.read(directory))), None, store=True
     )
 
 
@@ -477,8 +477,8 @@ def test_workers_of_kafka_connect_have_a_ca_of_their_own(directory: Path) -> Non
 
 def test_a_database_has_a_certificate_of_that_ca_and_passwords(directory: Path) -> None:
     groups = {"kafka_connect": ["w1"], "postgresql": ["d1"]}
-    described = cluster(groups, connect_security="standard")
-    inventory = replace(described.inventory, secrets=secrets.read(directory))
+    deployment = cluster(groups, connect_security="standard")
+    inventory = replace(deployment.inventory, secrets=secrets.read(directory))
     made = secrets.complete(resolve(inventory), None, store=True)
     assert made.connect_authority in made.certificates["d1/postgresql"]
     passwords = [made.texts[f"postgresql_{user}"] for user in ("owner", "debezium", "sink")]
@@ -506,9 +506,9 @@ def registry(directory: Path, **variables: Any) -> Secrets:
     """Complete the secrets of a closed schema registry beside Kafka."""
     groups = {"kafka_brokers": ["b1"], "kafka_controllers": ["b1"], "schema_registry": ["r1"]}
     variables = {"kafka_node_id": 1, "schema_registry_security": "standard", **variables}
-    described = cluster(groups, cluster_id="4L6g3nShT-eMCtK--X86sw", **variables)
+    deployment = cluster(groups, cluster_id="4L6g3nShT-eMCtK--X86sw", **variables)
     return secrets.complete(
-        resolve(replace(described.inventory, secrets=secrets.read(directory))), None, store=True
+        resolve(replace(deployment.inventory, secrets=secrets.read(directory))), None, store=True
     )
 
 
@@ -547,9 +547,9 @@ def watching(directory: Path, **variables: Any) -> Secrets:
     """Complete the secrets of a broker and of what watches it."""
     groups = {"kafka_brokers": ["b1"], "kafka_controllers": ["b1"], "monitoring": ["m1"]}
     variables = {"metrics_security": "standard", "monitoring_security": "standard", **variables}
-    described = cluster(groups, cluster_id="4L6g3nShT-eMCtK--X86sw", kafka_node_id=1, **variables)
+    deployment = cluster(groups, cluster_id="4L6g3nShT-eMCtK--X86sw", kafka_node_id=1, **variables)
     return secrets.complete(
-        resolve(replace(described.inventory, secrets=secrets.read(directory))), None, store=True
+        resolve(replace(deployment.inventory, secrets=secrets.read(directory))), None, store=True
     )
 
 

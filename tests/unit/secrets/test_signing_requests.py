@@ -251,8 +251,8 @@ def test_what_nodes_or_clients_would_not_take_is_refused(
 
 def test_all_that_is_refused_is_named_at_once(directory: Path, site: OutsideCa) -> None:
     requested(directory, site)
-    same_name = OutsideCa.new("Site")
-    put(directory, "b1/node", same_name.sign(request(directory, "b1/node")))
+    namesake = OutsideCa.new("Site")
+    put(directory, "b1/node", namesake.sign(request(directory, "b1/node")))
     put(directory, "b1/clients", site.sign(request(directory, "c1/node")))
     (directory / "signed/c1").mkdir()
     (directory / "signed/c1/node.pem").write_bytes(b"\xff\x00")

@@ -36,8 +36,8 @@ def records(spark: SparkSession, *rows: Row) -> DataFrame:
     return spark.createDataFrame(list(rows), SCHEMA)
 
 
-def places(compared: DataFrame) -> list[tuple[str, int]]:
-    return sorted((row["side"], row["offset"]) for row in compared.collect())
+def places(difference_rows: DataFrame) -> list[tuple[str, int]]:
+    return sorted((row["side"], row["offset"]) for row in difference_rows.collect())
 
 
 @pytest.fixture
@@ -57,8 +57,8 @@ def test_what_was_written_is_what_there_was(
 
 def test_each_difference_is_found_where_it_is(spark: SparkSession, source: DataFrame) -> None:
     rows = records(spark, record(0), record(0), record(1, key=b"other"), record(2, value=b"\xff"))
-    compared = differences(source, archived(rows))
-    assert places(compared) == [("archive", 1), ("topic", 0), ("topic", 1)]
+    difference_rows = differences(source, archived(rows))
+    assert places(difference_rows) == [("archive", 1), ("topic", 0), ("topic", 1)]
 
 
 def test_it_either_writes_or_compares(capsys: pytest.CaptureFixture[str]) -> None:

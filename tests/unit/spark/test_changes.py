@@ -169,13 +169,13 @@ def test_results_say_what_they_are(spark: SparkSession, dimension: Dimension) ->
     row = dict.fromkeys(dimension.columns)
     value = {"after": key | row, "source": {"snapshot": "false", "lsn": 1}, "op": "c"}
     made = spark.createDataFrame([(json.dumps(key).encode(), json.dumps(value).encode())], KAFKA)
-    [row_found] = result(made, spark.createDataFrame([], KAFKA), dimension).collect()
-    schema, payload = json.loads(row_found.key).values()
+    [result_row] = result(made, spark.createDataFrame([], KAFKA), dimension).collect()
+    schema, payload = json.loads(result_row.key).values()
     assert payload == key
     assert [(field["field"], field["optional"]) for field in schema["fields"]] == [
         (dimension.key, False)
     ]
-    schema, payload = json.loads(row_found.value).values()
+    schema, payload = json.loads(result_row.value).values()
     assert [field["field"] for field in schema["fields"]] == list(payload)
     assert payload == {**row, **dict.fromkeys(FACTS, 0), "dep_delay_sum": None}
     assert all(field["optional"] for field in schema["fields"])

@@ -86,9 +86,9 @@ def answered(connection: socket.socket) -> bool:
     """Whether a whole answer comes before the other side ends the connection."""
     received = b""
     while not received.endswith(LAST):
-        if not (received_bytes := connection.recv(4096)):
+        if not (chunk := connection.recv(4096)):
             return False
-        received += received_bytes
+        received += chunk
     return b"done" in received
 
 

@@ -204,47 +204,47 @@ def settings(**options: Any) -> Settings:
     return Settings("production", "", "", {}, **options)
 
 
-def shown(source: Collector) -> Any:
-    return json.loads(gzip.decompress(source.body()))
+def shown(service_reader: Collector) -> Any:
+    return json.loads(gzip.decompress(service_reader.body()))
 
 
 def test_a_service_that_fails_has_its_reason() -> None:
     def broken() -> dict[str, Any]:
         raise NO_JSON
 
-    services = Collector(settings(), {"kafka": lambda: cluster()["kafka"], "spark": broken})
-    assert shown(services)["kafka"] == {"error": "it is being read"}
-    services.read("kafka")
-    services.read("spark")
-    assert shown(services)["kafka"]["controller"] == 2
-    assert shown(services)["spark"] == {"error": "ValueError: no JSON"}
+    service_reader = Collector(settings(), {"kafka": lambda: cluster()["kafka"], "spark": broken})
+    assert shown(service_reader)["kafka"] == {"error": "it is being read"}
+    service_reader.read("kafka")
+    service_reader.read("spark")
+    assert shown(service_reader)["kafka"]["controller"] == 2
+    assert shown(service_reader)["spark"] == {"error": "ValueError: no JSON"}
 
 
 def test_a_service_that_hangs_is_not_shown_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
-    services = Collector(settings(), {"kafka": lambda: cluster()["kafka"]})
-    services.read("kafka")
+    service_reader = Collector(settings(), {"kafka": lambda: cluster()["kafka"]})
+    service_reader.read("kafka")
     clock = Clock()
-    clock.now = services._at["kafka"] + 61
+    clock.now = service_reader._at["kafka"] + 61
     monkeypatch.setattr(collector, "time", SimpleNamespace(time=clock))
-    assert shown(services)["kafka"] == {"error": "no answer for 61 s"}
+    assert shown(service_reader)["kafka"] == {"error": "no answer for 61 s"}
 
 
 def test_a_host_has_what_was_read_of_it() -> None:
     hosts = ({"name": "k1", "groups": [], "error": ""}, {"name": "k2", "groups": [], "error": ""})
     read = {"k1": {"error": "no answer"}, "gone": {"error": ""}}
-    services = Collector(settings(hosts=hosts), {"hosts": lambda: read})
-    assert [host["error"] for host in services.snapshot()["hosts"]] == ["", ""]
-    services.read("hosts")
-    assert [host["error"] for host in services.snapshot()["hosts"]] == ["no answer", ""]
+    service_reader = Collector(settings(hosts=hosts), {"hosts": lambda: read})
+    assert [host["error"] for host in service_reader.snapshot()["hosts"]] == ["", ""]
+    service_reader.read("hosts")
+    assert [host["error"] for host in service_reader.snapshot()["hosts"]] == ["no answer", ""]
 
 
 def test_a_host_of_any_name_is_shown_while_nothing_is_known_of_it() -> None:
     def broken() -> None:
         raise NO_JSON
 
-    services = Collector(settings(hosts=({"name": "error", "error": ""},)), {"hosts": broken})
-    services.read("hosts")
-    assert services.snapshot()["hosts"] == [{"name": "error", "error": ""}]
+    service_reader = Collector(settings(hosts=({"name": "error", "error": ""},)), {"hosts": broken})
+    service_reader.read("hosts")
+    assert service_reader.snapshot()["hosts"] == [{"name": "error", "error": ""}]
 
 
 # Records

@@ -193,7 +193,7 @@ def test_prometheus_reads_what_it_is_asked_of_every_panel(tmp_path: Path) -> Non
     drawn = {"": [({"host": f"k{number}"}, 1.0) for number in range(views.MOST_LINES + 1)]}
     queries: list[str] = []
     with drawn_prometheus.prometheus(drawn, queries=queries) as connection:
-        for query in (query_of.of() for _, panel in panels() for query_of in panel.queries):
+        for query in (panel_query.of() for _, panel in panels() for panel_query in panel.queries):
             views._largest(Prometheus(connection), query, 100, 2)
     rules = [{"record": f"q:{number}", "expr": query} for number, query in enumerate(queries)]
     document = {"groups": [{"name": "asked", "rules": rules}]}

@@ -467,9 +467,9 @@ def peak(schema: str) -> float:
     with suppress(*NO_SCHEMA):
         types(schema).decode(b"\0")
     [line] = [
-        line_text
-        for line_text in Path("/proc/self/status").read_text().split("\n")
-        if "VmHWM" in line_text
+        status_line
+        for status_line in Path("/proc/self/status").read_text().split("\n")
+        if "VmHWM" in status_line
     ]
     return int(line.split()[1]) / 1000
 

@@ -22,6 +22,6 @@ def group(name: str = "app", **overrides: object) -> Group:
 
 def reading(*groups: Group, ends: Mapping[Place, int] | None = None, problem: str = "") -> Reading:
     """Return a reading of groups."""
-    groups_by_name = {member_group.name: member_group for member_group in groups}
+    groups_by_name = {consumer_group.name: consumer_group for consumer_group in groups}
     problems = (problem,) if problem else ()
     return Reading(groups_by_name, {FLIGHTS: 10} if ends is None else ends, problems=problems)

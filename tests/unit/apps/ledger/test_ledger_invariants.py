@@ -306,10 +306,10 @@ def test_one_loss_hides_no_other_damage(draft: Draft) -> None:
 
 def test_every_wrong_commit_is_named(draft: Draft) -> None:
     draft.commits = [(0, 50), (0, 50), (0, 40), (0, 99_999), (1, 50), (1, 49)]
-    back, past, another = texts(draft.history(), "I9")
+    back, past, other_partition = texts(draft.history(), "I9")
     assert [text in back for text in ("partition 0", "50", "40")] == [True] * 3
     assert "99999" in past
-    assert "partition 1" in another
+    assert "partition 1" in other_partition
 
 
 def test_a_commit_past_what_was_delivered_names_the_first(draft: Draft) -> None:
@@ -320,16 +320,16 @@ def test_a_commit_past_what_was_delivered_names_the_first(draft: Draft) -> None:
     assert "passes 1 " in text
 
 
-@pytest.mark.parametrize(("start", "broken_log"), [(10, False), (9, True)])
+@pytest.mark.parametrize(("start", "violated"), [(10, False), (9, True)])
 def test_what_lies_before_the_start_of_a_log_may_be_gone(
-    draft: Draft, start: int, broken_log: bool
+    draft: Draft, start: int, violated: bool
 ) -> None:
     truncate_the_start(draft)
     history = draft.history()
     (sample,) = history.samples
     later = sample._replace(at=1.0, start={**sample.start, 0: start})
     gone = texts(replace(history, samples=[sample, later]), "I7")
-    assert bool(gone) is broken_log
+    assert bool(gone) is violated
 
 
 def test_a_log_that_ends_before_it_once_did_went_back(draft: Draft) -> None:
@@ -400,9 +400,7 @@ def test_a_commit_past_several_names_the_first(draft: Draft) -> None:
     for record in lost:
         remove(draft.logs["consumer-group"][1], record.value)
     (text,) = texts(draft.history(), "I9")
-    assert [text_part in text for text_part in ("passes 2 ", f"first {lost[0].offset}")] == [
-        True
-    ] * 2
+    assert [fragment in text for fragment in ("passes 2 ", f"first {lost[0].offset}")] == [True] * 2
 
 
 def test_another_value_in_its_place_proves_a_loss_to_a_reader_that_did_not_finish() -> None:

@@ -120,20 +120,20 @@ def test_only_workers_may_use_the_group_and_its_topics() -> None:
 
 
 def test_the_user_of_the_workers_is_made_where_kafka_has_users() -> None:
-    described = cluster(GROUPS, IDS, **CLOSED)
-    assert KAFKA_USER in {user.name for user in described.kafka["k1"].security.users}
+    deployment = cluster(GROUPS, IDS, **CLOSED)
+    assert KAFKA_USER in {user.name for user in deployment.kafka["k1"].security.users}
     without = cluster(KAFKA, IDS, **CLOSED)
     assert KAFKA_USER not in {user.name for user in without.kafka["k1"].security.users}
 
 
 def test_what_is_missing_is_named() -> None:
-    described = cluster(GROUPS, IDS, **CLOSED)
-    assert set(described.missing_secrets("w1", "connect")) == {
+    deployment = cluster(GROUPS, IDS, **CLOSED)
+    assert set(deployment.missing_secrets("w1", "connect")) == {
         "w1/connect",
         "connect-ca.pem",
         f"the password of {KAFKA_USER}",
     }
-    assert not with_secrets(described).missing_secrets("w1", "connect")
+    assert not with_secrets(deployment).missing_secrets("w1", "connect")
 
 
 def test_the_worker_reads_secrets_from_one_directory_alone() -> None:

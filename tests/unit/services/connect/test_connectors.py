@@ -45,27 +45,27 @@ LOGIN = "/etc/connect/secrets/kafka-login-planes-sink.properties"
 def closed(
     *entries: Mapping[str, Any], security: str = "standard", secrets: Mapping[str, Any] = SECRETS
 ) -> Cluster:
-    described = cluster(
+    deployment = cluster(
         GROUPS,
         {"k1": {"kafka_node_id": 1}},
         kafka_security=security,
         connect_connectors=[dict(entry) for entry in entries],
         connect_secrets=dict(secrets),
     )
-    return with_secrets(described)
+    return with_secrets(deployment)
 
 
 def written(*entries: Mapping[str, Any]) -> list[connectors.Connector]:
     return connectors.of_settings({"connect_connectors": entries})
 
 
-def asked(described: Cluster) -> list[dict[str, Any]]:
-    options = module_options.of_module("connect_connectors", described, "w1")
+def asked(deployment: Cluster) -> list[dict[str, Any]]:
+    options = module_options.of_module("connect_connectors", deployment, "w1")
     return list(options["connectors"])
 
 
-def user(described: Cluster, name: str) -> User:
-    return next(user for user in described.kafka["k1"].security.users if user.name == name)
+def user(deployment: Cluster, name: str) -> User:
+    return next(user for user in deployment.kafka["k1"].security.users if user.name == name)
 
 
 def test_a_connector_logs_in_as_its_own_user() -> None:
@@ -92,11 +92,11 @@ def test_another_secret_is_another_configuration() -> None:
 
 
 def test_another_login_is_another_configuration() -> None:
-    described = closed(SINK)
-    before = asked(described)[0]["config"]
-    passwords = dict.fromkeys(described.inventory.secrets.passwords, "another")
-    secrets = replace(described.inventory.secrets, passwords=passwords)
-    after = asked(resolve(replace(described.inventory, secrets=secrets)))[0]["config"]
+    deployment = closed(SINK)
+    before = asked(deployment)[0]["config"]
+    passwords = dict.fromkeys(deployment.inventory.secrets.passwords, "another")
+    secrets = replace(deployment.inventory.secrets, passwords=passwords)
+    after = asked(resolve(replace(deployment.inventory, secrets=secrets)))[0]["config"]
     assert {key for key in before if before[key] != after[key]} == {connectors.DIGEST}
 
 
@@ -112,12 +112,12 @@ def test_on_an_open_cluster_nobody_logs_in() -> None:
 
 
 def test_users_may_do_what_their_kind_of_connector_needs_and_no_more() -> None:
-    described = closed(SINK, SOURCE)
-    assert user(described, "planes-sink").grants == [
+    deployment = closed(SINK, SOURCE)
+    assert user(deployment, "planes-sink").grants == [
         {"group": "connect-planes", "operations": ["read", "delete"]},
         {"topic": "planes", "operations": ["read"], "pattern": "literal"},
     ]
-    source = user(described, "airports-source").grants
+    source = user(deployment, "airports-source").grants
     assert {grant.get("topic") or grant.get("transactional_id") for grant in source} == {
         "connect-offsets",
         "connect-airports-",
@@ -126,10 +126,10 @@ def test_users_may_do_what_their_kind_of_connector_needs_and_no_more() -> None:
 
 def test_the_user_of_an_absent_connector_is_left_until_it_is_gone() -> None:
     gone = {**SINK, "state": "absent"}
-    described = closed(gone)
-    assert "planes-sink" not in {user.name for user in described.kafka["k1"].security.users}
-    assert LOGIN not in described.connect["w1"].secret_files()
-    (connector,) = asked(described)
+    deployment = closed(gone)
+    assert "planes-sink" not in {user.name for user in deployment.kafka["k1"].security.users}
+    assert LOGIN not in deployment.connect["w1"].secret_files()
+    (connector,) = asked(deployment)
     assert (connector["state"], connector["config"]) == ("absent", {})
     assert connector["former_user"] == "planes-sink"
     assert asked(closed(SINK))[0]["former_user"] == ""
@@ -139,14 +139,14 @@ def test_the_user_of_an_absent_connector_is_left_until_it_is_gone() -> None:
 
 
 def test_secrets_are_files_that_only_the_workers_read() -> None:
-    described = closed(SINK)
-    files = of_service(described, "w1", "connect")["files"]
+    deployment = closed(SINK)
+    files = of_service(deployment, "w1", "connect")["files"]
     for path in (LOGIN, "/etc/connect/secrets/planes.properties"):
         entry = files[path]
         assert (entry["mode"], entry["group"], entry["secret"]) == ("0640", "connect", True)
         assert not entry.get("restart"), "a connector reads them when it starts"
     assert "geheim" in files["/etc/connect/secrets/planes.properties"]["content"]
-    assert "geheim" not in str(asked(described))
+    assert "geheim" not in str(asked(deployment))
 
 
 def test_topics_that_a_source_creates_need_not_be_there() -> None:
@@ -275,11 +275,16 @@ def test_topics_that_sinks_read() -> None:
 
 
 def test_users_are_those_of_connectors_that_stay() -> None:
-    described = written(
+    deployment = written(
         {"name": "a", "kafka_user": "u"},
         {"name": "b", "kafka_user": "gone", "state": "absent"},
         {"name": "c"},
         {"name": "d", "kafka_user": "u", "state": "absent"},
     )
-    assert [user.name for user in connectors.users("g", described)] == ["u"]
-    assert [connectors.former_user(entry, described) for entry in described] == ["", "gone", "", ""]
+    assert [user.name for user in connectors.users("g", deployment)] == ["u"]
+    assert [connectors.former_user(entry, deployment) for entry in deployment] == [
+        "",
+        "gone",
+        "",
+        "",
+    ]

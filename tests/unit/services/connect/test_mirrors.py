@@ -46,20 +46,20 @@ def second(security: str = "standard", **options: Any) -> Cluster:
     )
 
 
-def configs(described: Cluster) -> dict[str, dict[str, str]]:
-    options = module_options.of_module("connect_connectors", described, "w1")
+def configs(deployment: Cluster) -> dict[str, dict[str, str]]:
+    options = module_options.of_module("connect_connectors", deployment, "w1")
     return {connector["name"]: connector["config"] for connector in options["connectors"]}
 
 
-def only(described: Cluster) -> Mirror:
-    (mirror,) = described.connect["w1"].mirrors
+def only(deployment: Cluster) -> Mirror:
+    (mirror,) = deployment.connect["w1"].mirrors
     return mirror
 
 
 def test_a_mirror_is_a_connector_for_topics_and_one_for_offsets() -> None:
-    connectors_by_name = configs(second())
-    assert [*connectors_by_name] == NAMES
-    for config in connectors_by_name.values():
+    connector_configs = configs(second())
+    assert [*connector_configs] == NAMES
+    for config in connector_configs.values():
         assert config["topics"] == r"orders\.new,shop-.*"
         assert (config["source.cluster.alias"], config["target.cluster.alias"]) == (
             "first",
@@ -67,17 +67,17 @@ def test_a_mirror_is_a_connector_for_topics_and_one_for_offsets() -> None:
         )
         assert config["source.cluster.bootstrap.servers"] == "f1:9095,f2:9095"
         assert config["target.cluster.bootstrap.servers"] == "k1:9095"
-    assert connectors_by_name[NAMES[1]]["groups"] == "billing"
-    assert connectors_by_name[NAMES[0]]["exactly.once.support"] == "required"
+    assert connector_configs[NAMES[1]]["groups"] == "billing"
+    assert connector_configs[NAMES[0]]["exactly.once.support"] == "required"
 
 
 def test_offsets_of_a_mirror_that_has_no_groups_any_more_are_not_copied() -> None:
-    described = second(groups=[])
-    options = module_options.of_module("connect_connectors", described, "w1")["connectors"]
+    deployment = second(groups=[])
+    options = module_options.of_module("connect_connectors", deployment, "w1")["connectors"]
     assert {connector["name"]: connector["state"] for connector in options} == dict(
         zip(NAMES, ("running", "absent"), strict=True)
     )
-    users = {user.name for user in described.kafka["k1"].security.users}
+    users = {user.name for user in deployment.kafka["k1"].security.users}
     assert NAMES[0] in users
     assert NAMES[1] not in users
 
@@ -89,14 +89,14 @@ def test_the_lines_of_a_ca_may_end_as_on_windows() -> None:
 
 
 def test_logins_are_in_files_alone() -> None:
-    described = second()
-    for name, config in configs(described).items():
+    deployment = second()
+    for name, config in configs(deployment).items():
         assert config["source.cluster.sasl.jaas.config"] == f"${{file:{LOGIN}:sasl.jaas.config}}"
         assert connectors.login_file(name) in config["target.cluster.sasl.jaas.config"]
         assert "geheim" not in str(config)
-    entry = described.connect["w1"].secret_files()[LOGIN]
+    entry = deployment.connect["w1"].secret_files()[LOGIN]
     assert entry["secret"]
-    assert "geheim" not in str(only(described))
+    assert "geheim" not in str(only(deployment))
     read = parse_properties(entry["content"])
     assert 'username="mirror-second" password="geheim"' in read["sasl.jaas.config"]
     assert read["ssl.truststore.certificates"] == CA.strip()
@@ -126,23 +126,23 @@ def test_users_may_write_copies_alone() -> None:
 
 def test_what_an_operator_sets_wins_but_for_what_two_clusters_agree_on() -> None:
     config = {"tasks.max": 7, "sync.group.offsets.interval.seconds": 1, "topics": "others"}
-    mirrored = configs(second(config=config))
-    assert mirrored[NAMES[0]]["tasks.max"] == "7"
-    assert mirrored[NAMES[1]]["sync.group.offsets.interval.seconds"] == "1"
-    assert "others" not in mirrored[NAMES[0]]["topics"]
+    connector_configs = configs(second(config=config))
+    assert connector_configs[NAMES[0]]["tasks.max"] == "7"
+    assert connector_configs[NAMES[1]]["sync.group.offsets.interval.seconds"] == "1"
+    assert "others" not in connector_configs[NAMES[0]]["topics"]
     assert config.keys() & mirrors.OWNED.keys() == {"topics"}
 
 
 def test_an_open_cluster_is_reached_without_a_login() -> None:
-    described = second("open", user=None, password=None, ca=None)
-    for config in configs(described).values():
+    deployment = second("open", user=None, password=None, ca=None)
+    for config in configs(deployment).values():
         assert not [key for key in config if "sasl" in key or "ssl" in key]
-    assert LOGIN not in described.connect["w1"].secret_files()
+    assert LOGIN not in deployment.connect["w1"].secret_files()
 
 
 def test_an_absent_mirror_leaves_no_login() -> None:
-    described = second(state="absent")
-    assert configs(described) == {name: {} for name in NAMES}
-    assert LOGIN not in described.connect["w1"].secret_files()
-    options = module_options.of_module("connect_connectors", described, "w1")
+    deployment = second(state="absent")
+    assert configs(deployment) == {name: {} for name in NAMES}
+    assert LOGIN not in deployment.connect["w1"].secret_files()
+    options = module_options.of_module("connect_connectors", deployment, "w1")
     assert [connector["former_user"] for connector in options["connectors"]] == NAMES

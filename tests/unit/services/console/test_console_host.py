@@ -38,8 +38,8 @@ def console(groups: dict[str, list[str]] = GROUPS, **variables: Any) -> Console:
 
 
 def test_health_asks_the_console_of_its_host() -> None:
-    described = with_secrets(cluster(GROUPS, IDS, **CLOSED, console_port=9444))
-    options = of_module("monitoring_health", described, "m1")
+    deployment = with_secrets(cluster(GROUPS, IDS, **CLOSED, console_port=9444))
+    options = of_module("monitoring_health", deployment, "m1")
     assert options["console"] == "localhost:9444"
     assert options["console_authority"] == AUTHORITY
 
@@ -84,15 +84,15 @@ def test_secrets_are_for_its_account_alone() -> None:
 
 def test_it_may_read_schemas_and_no_more() -> None:
     groups = {**GROUPS, "schema_registry": ["k1", "k2"], "kafka_connect": ["k1"]}
-    described = with_secrets(cluster(groups, IDS, **CLOSED))
-    configured = settings(described.consoles["m1"])
-    registry = described.schema_registry["k1"]
+    deployment = with_secrets(cluster(groups, IDS, **CLOSED))
+    configured = settings(deployment.consoles["m1"])
+    registry = deployment.schema_registry["k1"]
     (user,) = (candidate for candidate in registry.users if candidate.name == "monitoring")
     assert user.role == "read"
     assert configured["registry"]["login"] == f"monitoring:{user.password}"
     assert configured["registry"]["instances"] == list(registry.rest_addresses.values())
     assert configured["registry"]["authority"] == AUTHORITY
-    assert "connect-admin" not in str(described.consoles["m1"].files())
+    assert "connect-admin" not in str(deployment.consoles["m1"].files())
     unwatched = {name: hosts for name, hosts in groups.items() if name != "monitoring"}
     users = cluster(unwatched, IDS, **CLOSED).schema_registry["k1"].users
     assert [listed.name for listed in users] == ["admin"]
@@ -100,10 +100,10 @@ def test_it_may_read_schemas_and_no_more() -> None:
 
 def test_the_password_for_schemas_is_made_and_asked_for() -> None:
     groups = {**GROUPS, "schema_registry": ["k1"]}
-    described = cluster(groups, IDS, **CLOSED)
-    assert "schema_registry/monitoring" in described.registry_passwords
-    assert "passwords/schema_registry/monitoring" in described.missing_secrets("m1", "console")
-    assert not with_secrets(described).missing_secrets("m1", "console")
+    deployment = cluster(groups, IDS, **CLOSED)
+    assert "schema_registry/monitoring" in deployment.registry_passwords
+    assert "passwords/schema_registry/monitoring" in deployment.missing_secrets("m1", "console")
+    assert not with_secrets(deployment).missing_secrets("m1", "console")
     configured = {
         "schema_registry_users": [{"name": "monitoring", "role": "read", "password": "x"}]
     }

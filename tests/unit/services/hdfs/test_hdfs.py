@@ -34,13 +34,13 @@ def site(host: HdfsHost, name: str) -> dict[str, str | None]:
 
 
 def test_the_groups_decide_what_a_host_runs() -> None:
-    described = hosts()
-    assert described["h1"].units == ["hdfs-namenode", "hdfs-secondarynamenode", "hdfs-datanode"]
-    assert described["h2"].units == ["hdfs-datanode"]
+    deployment = hosts()
+    assert deployment["h1"].units == ["hdfs-namenode", "hdfs-secondarynamenode", "hdfs-datanode"]
+    assert deployment["h2"].units == ["hdfs-datanode"]
     at = ["h1:8020"]
-    assert described["h2"].starts_after == {"hdfs-datanode": at}
-    assert described["h1"].starts_after == {"hdfs-secondarynamenode": at, "hdfs-datanode": at}
-    assert [path for _, path in described["h2"].data_directories] == ["/var/lib/hdfs/data"]
+    assert deployment["h2"].starts_after == {"hdfs-datanode": at}
+    assert deployment["h1"].starts_after == {"hdfs-secondarynamenode": at, "hdfs-datanode": at}
+    assert [path for _, path in deployment["h2"].data_directories] == ["/var/lib/hdfs/data"]
 
 
 def test_every_host_finds_the_namenode_where_it_listens() -> None:
@@ -52,28 +52,28 @@ def test_every_host_finds_the_namenode_where_it_listens() -> None:
 
 def test_the_namenode_takes_the_datanodes_of_the_inventory() -> None:
     variables = {"h2": {"hdfs_host": "10.0.0.2"}}
-    described = hosts(of_hosts=variables)
-    assert described["h1"].files()["/etc/hdfs/datanodes"]["content"] == "h1\n10.0.0.2\n"
-    assert "/etc/hdfs/datanodes" not in described["h2"].files()
-    addresses = described["h1"].addresses(described["h1"].datanodes, "hdfs_datanode_port")
+    deployment = hosts(of_hosts=variables)
+    assert deployment["h1"].files()["/etc/hdfs/datanodes"]["content"] == "h1\n10.0.0.2\n"
+    assert "/etc/hdfs/datanodes" not in deployment["h2"].files()
+    addresses = deployment["h1"].addresses(deployment["h1"].datanodes, "hdfs_datanode_port")
     assert addresses == ["h1:9866", "10.0.0.2:9866"]
 
 
 def test_blocks_have_as_many_copies_as_there_are_datanodes_at_most_three() -> None:
     for number, copies in ((1, 1), (2, 2), (3, 3), (5, 3)):
-        names = [f"h{number_of}" for number_of in range(1, number + 1)]
-        described = hosts({"hdfs_namenode": ["h1"], "hdfs_datanodes": names})
-        assert described["h1"].config["dfs.replication"] == copies
+        names = [f"h{index}" for index in range(1, number + 1)]
+        deployment = hosts({"hdfs_namenode": ["h1"], "hdfs_datanodes": names})
+        assert deployment["h1"].config["dfs.replication"] == copies
 
 
 def test_closed_is_for_nodes_alone_and_web_servers_are_for_the_host_itself() -> None:
     for security, callers in (("hosts", (NODES,)), ("open", (CLIENTS, NODES))):
         host = hosts(hdfs_security=security)["h1"]
         callers_by_port = {port.name: port.callers for port in host.listening}
-        assert {called for name, called in callers_by_port.items() if "_ui_" not in name} == {
+        assert {allowed for name, allowed in callers_by_port.items() if "_ui_" not in name} == {
             callers
         }
-        assert {called for name, called in callers_by_port.items() if "_ui_" in name} == {
+        assert {allowed for name, allowed in callers_by_port.items() if "_ui_" in name} == {
             (LOOPBACK,)
         }
         tokens = site(host, "hdfs").get("dfs.block.access.token.enable")
@@ -91,8 +91,8 @@ def test_a_property_lands_where_hadoop_reads_it_and_is_escaped() -> None:
 def test_spark_knows_how_to_wait_and_where_its_tables_are() -> None:
     groups = {**GROUPS, "spark_masters": ["h1"], "spark_workers": ["h2"]}
     for system, place in (("shared", "file:///srv/spark/"), ("hdfs", "hdfs://h1:8020/user/spark/")):
-        described = cluster(groups, spark_file_system=system)
-        spark = described.spark["h2"]
+        deployment = cluster(groups, spark_file_system=system)
+        spark = deployment.spark["h2"]
         assert spark.config["spark.hadoop.dfs.client.retry.policy.enabled"] is True
         assert spark.config["spark.hadoop.dfs.replication"] == 2
         assert spark.sessions.config["spark.sql.warehouse.dir"] == f"{place}warehouse"
@@ -101,17 +101,17 @@ def test_spark_knows_how_to_wait_and_where_its_tables_are() -> None:
 
 
 def test_the_namenode_has_what_spark_needs() -> None:
-    described = cluster(
+    deployment = cluster(
         {**GROUPS, "spark_masters": ["h2"], "spark_workers": ["h2"]}, spark_user="sp"
     )
-    made = {directory["path"]: directory for directory in described.hdfs["h1"].shared_directories}
+    made = {directory["path"]: directory for directory in deployment.hdfs["h1"].shared_directories}
     assert made["/user/spark/warehouse"] == {
         "path": "/user/spark/warehouse",
         "mode": "770",
         "owner": "sp:spark-users",
     }
-    assert [line for line in described.hdfs["h1"].accounts if "spark-users" in line]
-    assert not [line for line in described.hdfs["h2"].accounts if "spark-users" in line]
+    assert [line for line in deployment.hdfs["h1"].accounts if "spark-users" in line]
+    assert not [line for line in deployment.hdfs["h2"].accounts if "spark-users" in line]
     assert hosts()["h1"].shared_directories == []
 
 

@@ -319,8 +319,8 @@ def test_files_with_a_secret_are_secret(variables: dict[str, Any], secret: bool)
 def test_a_cluster_id_that_is_set_wins_over_the_one_that_is_kept() -> None:
     groups = {"kafka_brokers": ["b1"], "kafka_controllers": ["b1"]}
     for configured, expected in (("", CLUSTER_ID), ("other", "other")):
-        described = cluster(groups, kafka_cluster_id=configured, cluster_id=CLUSTER_ID)
-        assert described.kafka["b1"].cluster_id == expected
+        deployment = cluster(groups, kafka_cluster_id=configured, cluster_id=CLUSTER_ID)
+        assert deployment.kafka["b1"].cluster_id == expected
 
 
 def test_initial_controllers_name_the_directory_of_each_voter() -> None:

@@ -22,15 +22,15 @@ LISTENERS = [
 JMX = "-Dcom.sun.management.jmxremote"
 
 
-def matrix(described: Cluster, host: str) -> dict[int, tuple[str, ...]]:
+def matrix(deployment: Cluster, host: str) -> dict[int, tuple[str, ...]]:
     """Port -> who connects."""
-    return {port.port: port.callers for port in described.listening(host)}
+    return {port.port: port.callers for port in deployment.listening(host)}
 
 
 def test_brokers_are_for_clients_and_controllers_for_nodes_alone() -> None:
-    described = kafka(1, 1)
-    assert matrix(described, "b1") == {9092: ("clients", "nodes")}
-    assert matrix(described, "c1") == {9093: ("nodes",)}
+    deployment = kafka(1, 1)
+    assert matrix(deployment, "b1") == {9092: ("clients", "nodes")}
+    assert matrix(deployment, "c1") == {9093: ("nodes",)}
 
 
 @pytest.mark.parametrize(
@@ -43,14 +43,14 @@ def test_brokers_are_for_clients_and_controllers_for_nodes_alone() -> None:
 def test_a_listener_of_brokers_alone_is_not_for_clients(
     between: str, expected: list[tuple[str, ...]]
 ) -> None:
-    described = kafka(1, 1, kafka_listeners=LISTENERS, kafka_inter_broker_listener=between)
-    assert matrix(described, "b1") == dict(zip((9092, 9094, 9095), expected, strict=True))
+    deployment = kafka(1, 1, kafka_listeners=LISTENERS, kafka_inter_broker_listener=between)
+    assert matrix(deployment, "b1") == dict(zip((9092, 9094, 9095), expected, strict=True))
 
 
 def test_an_ensemble_is_for_nodes_and_spark_for_drivers_too() -> None:
-    described = spark(["w1"], {"z1": {"zookeeper_id": 1}})
-    assert set(matrix(described, "z1").values()) == {("nodes",)}
-    assert matrix(described, "w1") == {
+    deployment = spark(["w1"], {"z1": {"zookeeper_id": 1}})
+    assert set(matrix(deployment, "z1").values()) == {("nodes",)}
+    assert matrix(deployment, "w1") == {
         7077: ("clients", "nodes"),
         8080: ("admins",),
         7078: ("nodes",),
@@ -97,14 +97,14 @@ def test_what_java_opens_is_for_admins_or_the_host_itself() -> None:
 
 @pytest.mark.parametrize("name", INVENTORIES)
 def test_every_port_of_every_inventory_has_somebody_who_connects(name: str, tmp_path: Path) -> None:
-    described = read(name, tmp_path)
-    for host in described.hosts:
-        listening = described.listening(host)
-        assert {(port.name, port.port) for port in listening} >= {*described.ports(host)}
+    deployment = read(name, tmp_path)
+    for host in deployment.hosts:
+        listening = deployment.listening(host)
+        assert {(port.name, port.port) for port in listening} >= {*deployment.ports(host)}
         for port in listening:
             assert port.callers, port
             assert set(port.callers) <= CALLERS.keys()
-            assert port.service in described.deployed(host)
+            assert port.service in deployment.deployed(host)
 
 
 def test_an_invalid_inventory_has_a_matrix_too() -> None:
@@ -112,5 +112,5 @@ def test_an_invalid_inventory_has_a_matrix_too() -> None:
         "kafka_inter_broker_listener": "NOWHERE",
         "kafka_node_id": 1,
     }
-    described = cluster({"kafka_brokers": ["k1"], "kafka_controllers": ["k1"]}, **broken)
-    assert matrix(described, "k1") == {9092: ("clients",), 9093: ("nodes",)}
+    deployment = cluster({"kafka_brokers": ["k1"], "kafka_controllers": ["k1"]}, **broken)
+    assert matrix(deployment, "k1") == {9092: ("clients",), 9093: ("nodes",)}

@@ -84,9 +84,9 @@ def with_spark(**variables: Any) -> Cluster:
     return cluster(groups, ids, **{"kafka_security": STANDARD, **variables})
 
 
-def with_passwords(described: Cluster, passwords: Mapping[str, str]) -> Cluster:
+def with_passwords(deployment: Cluster, passwords: Mapping[str, str]) -> Cluster:
     """Return a cluster of which these passwords are kept."""
-    return resolve(replace(described.inventory, secrets=Secrets("/secrets", passwords=passwords)))
+    return resolve(replace(deployment.inventory, secrets=Secrets("/secrets", passwords=passwords)))
 
 
 def protocols(node: KafkaNode) -> dict[str, str]:
@@ -281,11 +281,11 @@ def test_a_key_store_of_one_listener_leaves_the_others() -> None:
 
 def test_without_an_encrypted_listener_there_is_nothing_to_set() -> None:
     plain = {"port": 9092, "protocol": "PLAINTEXT"}
-    secured = closed(
+    deployment = closed(
         kafka_listeners=[{"name": "CLIENT", **plain}],
         kafka_controller_listener={"name": "CONTROLLER", **plain, "port": 9093},
     )
-    assert [node.layers["security"] for node in secured.kafka.values()] == [{}, {}, {}]
+    assert [node.layers["security"] for node in deployment.kafka.values()] == [{}, {}, {}]
 
 
 # Certificates
@@ -352,15 +352,15 @@ def test_addresses_among_names(name: str, expected: bool) -> None:
 
 
 def test_only_kafka_reads_the_keys() -> None:
-    secured = with_secrets(closed())
-    files = secured.kafka["b1"].files()
+    deployment = with_secrets(closed())
+    files = deployment.kafka["b1"].files()
     for path, text in ((security.NODE_STORE, "b1/node"), (security.CLIENTS_STORE, "b1/clients")):
         assert text in files[path]["content"]
         assert (files[path]["mode"], files[path]["owner"]) == ("0400", "kafka")
         assert files[path]["secret"]
         assert files[path]["restart"]
     assert "CA" in files[security.AUTHORITY]["content"]
-    assert secured.missing_secrets("b1", "kafka") == []
+    assert deployment.missing_secrets("b1", "kafka") == []
 
 
 def test_what_is_missing_is_named() -> None:
@@ -494,9 +494,9 @@ def test_passwords_are_of_a_mechanism_that_a_listener_takes() -> None:
         ([weaker, "OAUTHBEARER"], weaker),
         (f"{weaker},{better}", better),
     ):
-        secured = with_secrets(closed(kafka_config={key: enabled}))
-        node = secured.kafka["b1"]
-        assert of_module("kafka_users", secured, "b1")["mechanism"] == expected
+        deployment = with_secrets(closed(kafka_config={key: enabled}))
+        node = deployment.kafka["b1"]
+        assert of_module("kafka_users", deployment, "b1")["mechanism"] == expected
         assert node.clients.local_config()["sasl.mechanism"] == expected
         entry = f"listener.name.client_tls.{expected.lower()}.sasl.jaas.config"
         assert node.config[entry].startswith("org.apache.kafka.common.security.scram.")
@@ -534,9 +534,13 @@ def test_a_password_is_the_given_one_else_the_kept_one() -> None:
 
 
 def test_a_password_is_not_shown() -> None:
-    secured = with_passwords(closed(), {security.ADMIN: "hunter2"})
-    assert user(secured.kafka["b1"], security.ADMIN).password == "hunter2"  # noqa: S105 - of this test
-    for shown in (secured.inventory, secured.kafka["b1"], secured.kafka["b1"].security.users):
+    deployment = with_passwords(closed(), {security.ADMIN: "hunter2"})
+    assert user(deployment.kafka["b1"], security.ADMIN).password == "hunter2"  # noqa: S105 - of this test
+    for shown in (
+        deployment.inventory,
+        deployment.kafka["b1"],
+        deployment.kafka["b1"].security.users,
+    ):
         assert "hunter2" not in repr(shown)
 
 
@@ -555,11 +559,11 @@ def test_a_user_may_have_the_grants_of_another_entry() -> None:
 def test_a_second_user_as_the_page_shows_it() -> None:
     page = (ROOT / "docs/security.md").read_text().partition("second user")[2]
     text = page.partition("```yaml\n")[2].partition("```")[0]
-    secured = closed(**yaml.safe_load(text))
+    deployment = closed(**yaml.safe_load(text))
     assert not [
-        problem for problem in check_cluster(RULES, secured) if problem.rule.startswith("user")
+        problem for problem in check_cluster(RULES, deployment) if problem.rule.startswith("user")
     ]
-    first, second = secured.kafka["b1"].security.users[-2:]
+    first, second = deployment.kafka["b1"].security.users[-2:]
     assert (first.name, second.name) == ("billing", "billing-2")
     assert second.grants == first.grants != []
 
@@ -635,8 +639,8 @@ def job(folder: Path) -> Job:
 
 
 def test_a_job_refers_to_its_login(tmp_path: Path) -> None:
-    secured = with_passwords(with_spark(), {security.STREAM: PASSWORD})
-    host = secured.spark["s1"]
+    deployment = with_passwords(with_spark(), {security.STREAM: PASSWORD})
+    host = deployment.spark["s1"]
     assert PASSWORD not in str(host.drivers.logins.client(security.STREAM))
     entry = of_job(host, job(tmp_path))["files"][job(tmp_path).kafka_client]
     config = parse_properties(entry["content"])
@@ -663,10 +667,10 @@ def test_every_host_of_an_executor_has_the_login(name: str) -> None:
 
 
 def test_a_password_that_a_job_needs_is_missed() -> None:
-    secured = with_spark()
-    assert len(secured.missing_secrets("s2", "spark")) == 1
-    assert security.STREAM in secured.missing_secrets("s2", "spark")[0]
-    assert with_secrets(secured).missing_secrets("s2", "spark") == []
+    deployment = with_spark()
+    assert len(deployment.missing_secrets("s2", "spark")) == 1
+    assert security.STREAM in deployment.missing_secrets("s2", "spark")[0]
+    assert with_secrets(deployment).missing_secrets("s2", "spark") == []
     assert with_spark(kafka_security=OPEN).missing_secrets("s2", "spark") == []
 
 
@@ -679,10 +683,10 @@ def test_the_properties_of_jobs_win(tmp_path: Path) -> None:
 
 def test_a_job_whose_user_the_cluster_does_not_have_logs_in_by_itself() -> None:
     listeners = [{"name": "CLIENT", "port": 9092, "protocol": "SASL_PLAINTEXT"}]
-    described = with_spark(
+    deployment = with_spark(
         kafka_security=OPEN, kafka_listeners=listeners, kafka_users=[{"name": "app"}]
     )
-    host = described.spark["s1"]
+    host = deployment.spark["s1"]
     assert host.drivers.logins.of(security.STREAM) == {}
     assert not [
         key
@@ -742,16 +746,18 @@ def test_kafka_users_decides_about_the_user_of_a_job_that_it_names() -> None:
 
 
 def test_jobs_of_an_open_cluster_are_no_users() -> None:
-    described = with_spark(kafka_security=OPEN, spark_jobs=[CLICKS])
-    assert described.kafka["b1"].security.users == []
-    assert described.spark["s1"].drivers.logins.client("clicks")["security.protocol"] == "PLAINTEXT"
+    deployment = with_spark(kafka_security=OPEN, spark_jobs=[CLICKS])
+    assert deployment.kafka["b1"].security.users == []
+    assert (
+        deployment.spark["s1"].drivers.logins.client("clicks")["security.protocol"] == "PLAINTEXT"
+    )
 
 
 def test_each_job_has_a_login_of_its_own_and_no_other(tmp_path: Path) -> None:
     passwords = {security.STREAM: PASSWORD, "clicks": "swordfish", "views": "mellon"}
     jobs = [CLICKS, {**CLICKS, "name": "views", "kafka_user": "views"}]
-    secured = with_passwords(with_spark(spark_jobs=jobs), passwords)
-    for host in (secured.spark["s1"], secured.spark["s2"]):
+    deployment = with_passwords(with_spark(spark_jobs=jobs), passwords)
+    for host in (deployment.spark["s1"], deployment.spark["s2"]):
         logins = host.drivers.logins.files()
         for user, password in passwords.items():
             entry = logins[login_file(user)]
@@ -764,13 +770,13 @@ def test_each_job_has_a_login_of_its_own_and_no_other(tmp_path: Path) -> None:
         assert logins.items() <= host.files().items()
         assert host.files()["/etc/spark/kafka-login.properties"]["state"] == "absent"
     mine = Job("clicks", "clicks", str(tmp_path), user="clicks")
-    client = of_job(secured.spark["s1"], mine)["files"][mine.kafka_client]
+    client = of_job(deployment.spark["s1"], mine)["files"][mine.kafka_client]
     config = parse_properties(client["content"])
     assert config["sasl.jaas.config"] == f"${{file:{login_file('clicks')}:sasl.jaas.config}}"
     assert not [secret for secret in passwords.values() if secret in client["content"]]
 
 
 def test_the_password_of_a_job_is_missed() -> None:
-    secured = with_spark(spark_jobs=[CLICKS])
-    assert [secret for secret in secured.missing_secrets("s2", "spark") if "clicks" in secret]
-    assert with_secrets(secured).missing_secrets("s2", "spark") == []
+    deployment = with_spark(spark_jobs=[CLICKS])
+    assert [secret for secret in deployment.missing_secrets("s2", "spark") if "clicks" in secret]
+    assert with_secrets(deployment).missing_secrets("s2", "spark") == []

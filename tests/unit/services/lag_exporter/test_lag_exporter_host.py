@@ -74,19 +74,19 @@ def test_its_user_may_see_all_and_read_no_record() -> None:
 
 def test_a_cluster_without_monitoring_has_no_such_user() -> None:
     groups = {name: hosts for name, hosts in GROUPS.items() if name != "monitoring"}
-    described = cluster(groups, IDS, **CLOSED)
-    assert "monitoring" not in {user.name for user in described.kafka["k1"].security.users}
-    assert not described.lag_exporters
+    deployment = cluster(groups, IDS, **CLOSED)
+    assert "monitoring" not in {user.name for user in deployment.kafka["k1"].security.users}
+    assert not deployment.lag_exporters
 
 
 def test_without_brokers_there_is_nothing_to_read() -> None:
-    described = cluster({"zookeeper": ["z1"], "monitoring": ["m1"]}, {"z1": {"zookeeper_id": 1}})
-    assert not described.lag_exporters
+    deployment = cluster({"zookeeper": ["z1"], "monitoring": ["m1"]}, {"z1": {"zookeeper_id": 1}})
+    assert not deployment.lag_exporters
 
 
 def test_what_is_not_there_yet_is_named() -> None:
-    described = cluster(GROUPS, IDS, **CLOSED)
-    assert described.missing_secrets("m1", PRODUCT) == ["the password of monitoring", "ca.pem"]
+    deployment = cluster(GROUPS, IDS, **CLOSED)
+    assert deployment.missing_secrets("m1", PRODUCT) == ["the password of monitoring", "ca.pem"]
     assert exporter(**CLOSED).missing_secrets == []
 
 
@@ -110,20 +110,20 @@ def test_its_settings_are_those_of_the_inventory() -> None:
 
 
 def test_its_library_is_packed_and_is_that_of_the_recipe() -> None:
-    described = cluster(GROUPS, IDS)
-    distribution = described.lag_exporters["m1"].distribution
-    assert distribution in wanted(described)
+    deployment = cluster(GROUPS, IDS)
+    distribution = deployment.lag_exporters["m1"].distribution
+    assert distribution in wanted(deployment)
     assert f"kafka-python=={distribution.version} " in (
         RECIPES / distribution.product / distribution.version / "requirements.txt"
     ).read_text("utf-8")
 
 
 def test_a_removal_leaves_nothing() -> None:
-    described = with_secrets(cluster(GROUPS, IDS))
-    gone = removal(described, "m1", PRODUCT)["removed"]
+    deployment = with_secrets(cluster(GROUPS, IDS))
+    gone = removal(deployment, "m1", PRODUCT)["removed"]
     remaining = [
         path
-        for path, entry in of_service(described, "m1", PRODUCT)["files"].items()
+        for path, entry in of_service(deployment, "m1", PRODUCT)["files"].items()
         if entry.get("state") != "directory" and path not in gone
     ]
     assert not remaining

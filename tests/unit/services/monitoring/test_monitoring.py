@@ -35,22 +35,22 @@ def watched(facts: dict[str, Facts] | None = None, **variables: Any) -> Cluster:
     return with_secrets(cluster(WATCHED, NODE, facts, "", **{**CLOSED, **variables}))
 
 
-def prometheus(described: Cluster) -> dict[str, Any]:
-    text = described.monitoring["m1"].configuration["prometheus.yml"]["content"]
+def prometheus(deployment: Cluster) -> dict[str, Any]:
+    text = deployment.monitoring["m1"].configuration["prometheus.yml"]["content"]
     settings: dict[str, Any] = yaml.safe_load(text)
     return settings
 
 
-def jobs(described: Cluster) -> dict[str, dict[str, Any]]:
-    return {job["job_name"]: job for job in prometheus(described)["scrape_configs"]}
+def jobs(deployment: Cluster) -> dict[str, dict[str, Any]]:
+    return {job["job_name"]: job for job in prometheus(deployment)["scrape_configs"]}
 
 
 def test_without_a_host_that_watches_nothing_is_exported() -> None:
-    described = cluster(GROUPS, NODE)
-    assert not described.metrics
-    assert not described.monitoring
-    assert "javaagent" not in described.kafka["k1"].files()["/etc/kafka/environment"]["content"]
-    assert not any("prometheus" in key.lower() for key in described.spark["k1"].config)
+    deployment = cluster(GROUPS, NODE)
+    assert not deployment.metrics
+    assert not deployment.monitoring
+    assert "javaagent" not in deployment.kafka["k1"].files()["/etc/kafka/environment"]["content"]
+    assert not any("prometheus" in key.lower() for key in deployment.spark["k1"].config)
 
 
 def test_a_broker_starts_with_the_agent_on_the_loopback_address() -> None:
@@ -73,19 +73,19 @@ def test_every_host_has_the_modules_of_what_it_runs() -> None:
 
 
 def test_nothing_but_the_proxy_is_reached_from_outside() -> None:
-    described = watched()
-    for host, exporter in described.metrics.items():
+    deployment = watched()
+    for host, exporter in deployment.metrics.items():
         reached = {port.name for port in exporter.listening if "loopback" not in port.callers}
         assert reached == {"metrics_port"}, host
-    listens = [*described.metrics["k1"].files().values()]
+    listens = [*deployment.metrics["k1"].files().values()]
     texts = "".join(str(file.get("content", "")) for file in listens)
     assert "-web.listen-address= -web.tls.listen-address=:9998" in texts
     assert "--web.listen-address=127.0.0.1:9100" in texts
 
 
 def test_packages_start_nothing_of_their_own() -> None:
-    described = watched({"k1": Facts(DEBIAN_12), "m1": Facts(ROCKY_9)})
-    masks = {**described.metrics["k1"].masks(), **described.monitoring["m1"].masks()}
+    deployment = watched({"k1": Facts(DEBIAN_12), "m1": Facts(ROCKY_9)})
+    masks = {**deployment.metrics["k1"].masks(), **deployment.monitoring["m1"].masks()}
     assert {path.rpartition("/")[2] for path in masks} == {
         "prometheus-node-exporter.service",
         "prometheus-exporter-exporter.service",
@@ -96,8 +96,8 @@ def test_packages_start_nothing_of_their_own() -> None:
 
 
 def test_only_missing_packages_are_installed() -> None:
-    described = watched()
-    needed = desired.of_packages(described, "m1", ["/usr/bin/prometheus"])
+    deployment = watched()
+    needed = desired.of_packages(deployment, "m1", ["/usr/bin/prometheus"])
     assert needed["packages"]["monitoring"] == ["prometheus-alertmanager"]
     assert len(needed["packages"]["metrics"]) == 2
     assert desired.of_packages(cluster(GROUPS, NODE), "k1", []) == {"packages": {}}
@@ -119,27 +119,27 @@ def test_prometheus_asks_every_module_with_the_token_over_tls() -> None:
 
 
 def test_open_exporters_are_asked_in_clear() -> None:
-    described = watched(metrics_security="open", monitoring_security="open")
-    assert "scheme" not in jobs(described)["kafka"]
-    assert jobs(described)["alertmanager"]["scheme"] == "http"
-    assert set(described.monitoring["m1"].configuration) == {
+    deployment = watched(metrics_security="open", monitoring_security="open")
+    assert "scheme" not in jobs(deployment)["kafka"]
+    assert jobs(deployment)["alertmanager"]["scheme"] == "http"
+    assert set(deployment.monitoring["m1"].configuration) == {
         "prometheus.yml",
         "alertmanager.yml",
-        *(name for name in described.monitoring["m1"].configuration if name.startswith("alerts/")),
+        *(name for name in deployment.monitoring["m1"].configuration if name.startswith("alerts/")),
     }
-    assert not described.missing_secrets("m1", "monitoring")
+    assert not deployment.missing_secrets("m1", "monitoring")
     # The console is never open.
-    assert {certificate.name for certificate in described.web_certificates} == {"m1/console"}
+    assert {certificate.name for certificate in deployment.web_certificates} == {"m1/console"}
 
 
 def test_secrets_are_needed_where_it_is_closed() -> None:
-    described = cluster(WATCHED, NODE, **CLOSED)
-    assert described.missing_secrets("k1", "metrics") == ["k1/metrics", "metrics_token"]
+    deployment = cluster(WATCHED, NODE, **CLOSED)
+    assert deployment.missing_secrets("k1", "metrics") == ["k1/metrics", "metrics_token"]
     assert {"ca.pem", "monitoring_password", "metrics_token"} <= {
-        *described.missing_secrets("m1", "monitoring")
+        *deployment.missing_secrets("m1", "monitoring")
     }
     assert not watched().missing_secrets("m1", "monitoring")
-    certificates = {certificate.name for certificate in described.web_certificates}
+    certificates = {certificate.name for certificate in deployment.web_certificates}
     watching = {"m1/console", "m1/metrics", "m1/monitoring"}
     assert certificates == {"k1/metrics", "k2/metrics", *watching}
 

@@ -46,8 +46,8 @@ def source(**config: Any) -> dict[str, Any]:
 
 
 def queries(*connectors: dict[str, Any]) -> str:
-    described = resolved(connect_connectors=list(connectors))
-    checks = module_options.of_module("postgresql_checks", described, "d1")["connectors"]
+    deployment = resolved(connect_connectors=list(connectors))
+    checks = module_options.of_module("postgresql_checks", deployment, "d1")["connectors"]
     return "\n".join(check["query"] for check in checks)
 
 
@@ -112,19 +112,19 @@ def test_workers_get_the_passwords_of_connectors_and_the_ca() -> None:
 
 def test_without_a_database_there_is_no_file() -> None:
     groups = {name: hosts for name, hosts in GROUPS.items() if name != "postgresql"}
-    described = with_secrets(cluster(groups, {"k1": {"kafka_node_id": 1}}))
+    deployment = with_secrets(cluster(groups, {"k1": {"kafka_node_id": 1}}))
     assert "/etc/connect/secrets/postgresql.properties" not in str(
-        desired.of_service(described, "k1", "connect")["files"]
+        desired.of_service(deployment, "k1", "connect")["files"]
     )
     with pytest.raises(NoServiceError, match="postgresql"):
-        desired.of_service(described, "k1", "postgresql")
+        desired.of_service(deployment, "k1", "postgresql")
 
 
 def test_what_is_missing_of_the_secrets_is_named() -> None:
-    described = cluster(GROUPS, {"k1": {"kafka_node_id": 1}})
-    missing = described.missing_secrets("d1", "postgresql")
+    deployment = cluster(GROUPS, {"k1": {"kafka_node_id": 1}})
+    missing = deployment.missing_secrets("d1", "postgresql")
     assert {"d1/postgresql", "postgresql_debezium"} < {*missing}
-    assert "postgresql_sink" in described.missing_secrets("k1", "connect")
+    assert "postgresql_sink" in deployment.missing_secrets("k1", "connect")
 
 
 def test_a_firewall_lets_hosts_of_the_inventory_in() -> None:
@@ -133,8 +133,8 @@ def test_a_firewall_lets_hosts_of_the_inventory_in() -> None:
 
 
 def test_data_goes_only_if_it_is_asked_for() -> None:
-    keeping = desired.removal(resolved(), "d1", "postgresql")
-    assert postgresql.DATA not in keeping["removed"]
+    removal = desired.removal(resolved(), "d1", "postgresql")
+    assert postgresql.DATA not in removal["removed"]
     gone = desired.removal(resolved(postgresql_remove_data=True), "d1", "postgresql")
     assert postgresql.DATA in gone["removed"]
 

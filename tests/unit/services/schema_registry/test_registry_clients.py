@@ -37,17 +37,17 @@ def deployment(tmp_path: Path, **variables: Any) -> Cluster:
     return cluster(groups, spark_jobs=[job], spark_shared_dir="/srv/spark", **variables)
 
 
-def of_orders(described: Cluster) -> dict[str, Any]:
-    host = described.spark["m1"]
+def of_orders(deployment: Cluster) -> dict[str, Any]:
+    host = deployment.spark["m1"]
     files: dict[str, Any] = of_job(host, host.drivers.jobs[0])["files"]
     return files
 
 
 def test_an_open_registry_wants_no_login(tmp_path: Path) -> None:
-    described = deployment(tmp_path)
-    registry = described.schema_registry["r1"]
+    cluster = deployment(tmp_path)
+    registry = cluster.schema_registry["r1"]
     assert registry.client_config("anybody", "ca.pem") == {"url": URL.format("http")}
-    files = of_orders(described)
+    files = of_orders(cluster)
     assert files[CONFIG]["content"].splitlines()[1:] == [f"url={URL.format('http')}"]
     assert files[AUTHORITY] == ABSENT
 

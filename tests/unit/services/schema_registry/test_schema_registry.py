@@ -138,21 +138,21 @@ def test_nothing_of_the_topics_is_ever_deleted() -> None:
 
 
 def test_the_user_of_the_instances_is_made_where_kafka_has_users() -> None:
-    described = cluster(GROUPS, IDS, **CLOSED)
-    assert KAFKA_USER in {user.name for user in described.kafka["k1"].security.users}
+    deployment = cluster(GROUPS, IDS, **CLOSED)
+    assert KAFKA_USER in {user.name for user in deployment.kafka["k1"].security.users}
     without = cluster(KAFKA, IDS, **CLOSED)
     assert KAFKA_USER not in {user.name for user in without.kafka["k1"].security.users}
 
 
 def test_what_is_missing_is_named() -> None:
-    described = cluster(GROUPS, IDS, **CLOSED)
-    assert set(described.missing_secrets("r1", "schema_registry")) == {
+    deployment = cluster(GROUPS, IDS, **CLOSED)
+    assert set(deployment.missing_secrets("r1", "schema_registry")) == {
         "r1/schema_registry",
         "ca.pem",
         f"the password of {KAFKA_USER}",
         "passwords/schema_registry/admin",
     }
-    assert not with_secrets(described).missing_secrets("r1", "schema_registry")
+    assert not with_secrets(deployment).missing_secrets("r1", "schema_registry")
 
 
 @pytest.mark.parametrize(

@@ -26,21 +26,21 @@ MESSAGES = 'syntax = "proto3";\npackage f.g;\nmessage Plane {}\n  message Wing {
 
 def subject(directory: Path | str = "", **entry: Any) -> Subject:
     """Read the only subject of an inventory."""
-    (subject_of_entry,) = schemas.of_settings({schemas.VARIABLE: [entry]}, str(directory))
-    return subject_of_entry
+    (read_subject,) = schemas.of_settings({schemas.VARIABLE: [entry]}, str(directory))
+    return read_subject
 
 
 def test_what_an_entry_leaves_out() -> None:
-    wing = subject(topic="t")
-    assert (wing.present, wing.type, wing.strategy) == (True, AVRO, TOPIC)
-    assert (wing.compatibility, list(wing.references)) == ("", [])
-    assert (wing.text, wing.error, wing.name) == (None, "", "t-value")
+    read_subject = subject(topic="t")
+    assert (read_subject.present, read_subject.type, read_subject.strategy) == (True, AVRO, TOPIC)
+    assert (read_subject.compatibility, list(read_subject.references)) == ("", [])
+    assert (read_subject.text, read_subject.error, read_subject.name) == (None, "", "t-value")
 
 
 def test_what_an_entry_says() -> None:
     reference = {"name": "Wing", "subject": "wings", "version": 2}
     latest = {"name": "Tail", "subject": "tails"}
-    configured = subject(
+    read_subject = subject(
         topic="t",
         part="key",
         state="absent",
@@ -48,9 +48,13 @@ def test_what_an_entry_says() -> None:
         compatibility="FULL",
         references=[reference, latest],
     )
-    assert (configured.present, configured.type, configured.compatibility) == (False, JSON, "FULL")
-    assert configured.name == "t-key"
-    assert configured.references == [reference, {**latest, "version": None}]
+    assert (read_subject.present, read_subject.type, read_subject.compatibility) == (
+        False,
+        JSON,
+        "FULL",
+    )
+    assert read_subject.name == "t-key"
+    assert read_subject.references == [reference, {**latest, "version": None}]
 
 
 @pytest.mark.parametrize(

@@ -221,8 +221,8 @@ def test_a_job_brings_its_package_its_data_and_its_unit(job: Job) -> None:
 def test_a_job_connects_to_the_brokers_of_its_inventory(job: Job) -> None:
     groups = {"kafka_brokers": ["k1"], "kafka_controllers": ["k1"], "spark_masters": ["s1"]}
     configured = {"security.protocol": "SASL_SSL", "sasl.jaas.config": "hunter2"}
-    described = cluster(groups, spark_kafka_client_config=configured, kafka_node_id=1)
-    entry = of_job(described.spark["s1"], job)["files"][job.kafka_client]
+    deployment = cluster(groups, spark_kafka_client_config=configured, kafka_node_id=1)
+    entry = of_job(deployment.spark["s1"], job)["files"][job.kafka_client]
     assert parse_properties(entry["content"]) == {"bootstrap.servers": "k1:9092", **configured}
     assert (entry["mode"], entry["group"], entry["secret"]) == ("0640", "spark", True)
 

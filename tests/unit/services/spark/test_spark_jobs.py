@@ -42,8 +42,8 @@ def with_jobs(*jobs: dict[str, Any], **variables: Any) -> Cluster:
     return spark(["m1"], {}, spark_jobs=list(jobs), **variables)
 
 
-def states(described: Cluster) -> dict[str, dict[str, Any]]:
-    host = described.spark["m1"]
+def states(deployment: Cluster) -> dict[str, dict[str, Any]]:
+    host = deployment.spark["m1"]
     return {job.name: of_job(host, job) for job in host.drivers.jobs}
 
 
@@ -115,12 +115,12 @@ def test_its_python_packages_are_for_the_python_of_its_host(package: Path) -> No
 def test_its_python_packages_are_on_the_path_of_driver_and_executors(package: Path) -> None:
     job = {"name": "clicks", "source": str(package), "requirements": str(package / "needed.txt")}
     (package / "needed.txt").write_text("tabulate==0.9.0 --hash=sha256:0\n")
-    described = with_jobs(job, spark_python_version="3.12")
-    host = described.spark["m1"]
+    deployment = with_jobs(job, spark_python_version="3.12")
+    host = deployment.spark["m1"]
     home = packages_home(host)
     assert "3.12" in home
     variables = environment(
-        states(described)["clicks"]["files"]["/etc/spark/job-clicks"]["content"]
+        states(deployment)["clicks"]["files"]["/etc/spark/job-clicks"]["content"]
     )
     assert home in variables["PYTHONPATH"].split(":")
     assert f"spark.executorEnv.PYTHONPATH={home}" in shlex.split(variables["PYSPARK_SUBMIT_ARGS"])
@@ -209,9 +209,7 @@ def test_systemd_reads_units_and_arguments_as_they_are_meant(package: Path, tmp_
         (tmp_path / name).write_text(text.replace("/usr/bin/python3", "/bin/echo"))
     done = analyze("verify", *[tmp_path / name for name in units])
     assert str(tmp_path) not in done.stderr
-    (line,) = [
-        line_text for line_text in service.splitlines() if line_text.startswith("ExecStart=")
-    ]
+    (line,) = [setting for setting in service.splitlines() if setting.startswith("ExecStart=")]
     # Python reads the quotes of this line as systemd does, but for what stands after backslashes.
     expanded = line.replace("%%", "%").replace("$$", "$").replace("\\'", "'\"'\"'")
     found_words = [word.replace("\\\\", "\\") for word in shlex.split(expanded)]
@@ -220,7 +218,7 @@ def test_systemd_reads_units_and_arguments_as_they_are_meant(package: Path, tmp_
 
 def test_what_the_inventory_no_longer_has_is_removed(package: Path) -> None:
     source = str(package)
-    described = with_jobs(
+    deployment = with_jobs(
         {"name": "kept", "source": source},
         {"name": "slower", "source": source, "schedule": "service"},
         {"name": "gone", "source": source, "state": "absent", "kafka_user": "gone"},
@@ -233,7 +231,7 @@ def test_what_the_inventory_no_longer_has_is_removed(package: Path) -> None:
         "spark-job-unknown.service",
         "spark-job-unknown.timer",
     ]
-    state = of_former_jobs(described.spark["m1"], installed)
+    state = of_former_jobs(deployment.spark["m1"], installed)
     assert state["state"] == "absent"
     assert state["units"] == [
         "spark-job-gone.service",
@@ -269,8 +267,8 @@ def test_a_module_that_a_package_has_lost_is_removed(package: Path) -> None:
 
 
 def test_a_host_without_drivers_keeps_no_job(package: Path) -> None:
-    described = with_jobs({"name": "kept", "source": str(package)})
-    state = of_former_jobs(described.spark["w1"], ["spark-job-kept.service"])
+    deployment = with_jobs({"name": "kept", "source": str(package)})
+    state = of_former_jobs(deployment.spark["w1"], ["spark-job-kept.service"])
     assert state["units"] == ["spark-job-kept.service"]
 
 

@@ -30,8 +30,8 @@ PASSWORD = "spark.hadoop.javax.jdo.option.ConnectionPassword"  # noqa: S105 - th
 
 def files(host: str = "w1", *, catalog: bool = True, **variables: Any) -> dict[str, Any]:
     groups = GROUPS if catalog else {k: v for k, v in GROUPS.items() if k != "spark_metastore"}
-    described = with_secrets(cluster(groups, {}, **{"spark_security": "standard", **variables}))
-    return dict(desired.of_service(described, host, "spark")["files"])
+    deployment = with_secrets(cluster(groups, {}, **{"spark_security": "standard", **variables}))
+    return dict(desired.of_service(deployment, host, "spark")["files"])
 
 
 def session(**variables: Any) -> dict[str, str]:
@@ -93,8 +93,8 @@ def test_without_a_catalog_sessions_keep_their_own() -> None:
 
 def test_clients_of_connect_show_a_token_on_loopback() -> None:
     groups = {**GROUPS, "spark_connect": ["w1"]}
-    described = with_secrets(cluster(groups, {}, spark_security="standard"))
-    written = desired.of_service(described, "w1", "spark")["files"]
+    deployment = with_secrets(cluster(groups, {}, spark_security="standard"))
+    written = desired.of_service(deployment, "w1", "spark")["files"]
     unit = written["/etc/systemd/system/spark-connect.service"]["content"]
     environment = written["/etc/spark/connect-environment"]
     assert "binding.address=127.0.0.1 " in unit
@@ -105,7 +105,7 @@ def test_clients_of_connect_show_a_token_on_loopback() -> None:
     assert (environment["mode"], environment["secret"]) == ("0640", True)
     [port] = [
         candidate
-        for candidate in described.spark["w1"].listening
+        for candidate in deployment.spark["w1"].listening
         if candidate.name == "spark_connect_port"
     ]
     assert port.callers == ("loopback",)
