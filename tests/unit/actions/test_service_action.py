@@ -276,9 +276,9 @@ def test_a_tarball_is_transferred_where_it_is_not_unpacked(
 ) -> None:
     assert deliver(on_host, tarball)["changed"]
     assert (Path(tarball["home"]) / "program").exists()
-    query, unpacked = (options["distribution"] for _, options in on_host.calls)
-    assert "archive" not in query
-    assert query["size"] == Path(tarball["tarball"]).stat().st_size, "for the check of the space"
+    request, unpacked = (options["distribution"] for _, options in on_host.calls)
+    assert "archive" not in request
+    assert request["size"] == Path(tarball["tarball"]).stat().st_size, "for the check of the space"
     assert Path(unpacked["archive"]).parent == Path(on_host.tmpdir or "")
     assert on_host.removed == [on_host.tmpdir], "nothing is left in the temporary directory"
 

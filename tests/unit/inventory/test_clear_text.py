@@ -123,10 +123,10 @@ def read(place: Path, **variables: object) -> Inventory:
     return from_sources([str(place / "hosts.yml")], loader)
 
 
-def refused(deployment: Inventory, *rules: str) -> set[str]:
+def refused(inventory: Inventory, *rules: str) -> set[str]:
     """Return where rules refuse an inventory, all of whose variables are resolved."""
-    assert deployment.hosts["k1"].unresolved == {}
-    problems = check_cluster(RULES, cluster.resolve(deployment))
+    assert inventory.hosts["k1"].unresolved == {}
+    problems = check_cluster(RULES, cluster.resolve(inventory))
     return {problem.where.partition(" of ")[0] for problem in problems if problem.rule in rules}
 
 
@@ -148,8 +148,8 @@ def test_a_secret_in_clear_text_is_found_through_expressions(
     place: Path, variable: str, text: str, clear: bool, command_line: Callable[[str], None]
 ) -> None:
     command_line(f"given={PASSWORD}-given")
-    deployment = read(place, **{variable: WAYS[variable](text)})
-    assert bool(refused(deployment, "secret-visible")) is clear
+    inventory = read(place, **{variable: WAYS[variable](text)})
+    assert bool(refused(inventory, "secret-visible")) is clear
 
 
 @pytest.mark.parametrize("variable", WAYS)
@@ -181,13 +181,13 @@ def test_a_login_from_a_file_is_refused_if_git_tracks_it(place: Path, file: str)
 
 def test_of_a_whole_expression_only_what_is_in_clear_text_is_refused(place: Path) -> None:
     text = "{{ base | combine({'ssl.keystore.password': vault}) }}"
-    deployment = read(place, base={"ssl.key.password": PASSWORD}, kafka_config=text)
-    assert refused(deployment, "secret-visible") == {"kafka_config[ssl.key.password]"}
+    inventory = read(place, base={"ssl.key.password": PASSWORD}, kafka_config=text)
+    assert refused(inventory, "secret-visible") == {"kafka_config[ssl.key.password]"}
 
 
 def test_the_place_of_the_clear_text_is_named(place: Path) -> None:
-    deployment = read(place, kafka_users=[{"name": "app", "password": "{{ over_two }}"}])
-    problems = check_cluster(RULES, cluster.resolve(deployment))
+    inventory = read(place, kafka_users=[{"name": "app", "password": "{{ over_two }}"}])
+    problems = check_cluster(RULES, cluster.resolve(inventory))
     [message] = [problem.what for problem in problems if problem.rule == "secret-visible"]
     assert f"{place}/group_vars/all/all.yml:2" in message
 
@@ -198,8 +198,8 @@ def test_without_a_repository_only_variables_are_clear_text(place: Path) -> None
     (place / ".git").rmdir()
     file = "{{ lookup('file', inventory_dir ~ '/tracked') }}"
     config = {"ssl.key.password": file, "ssl.keystore.password": "{{ clear }}"}
-    deployment = read(place, kafka_config=config)
-    assert refused(deployment, "secret-visible") == {"kafka_config[ssl.keystore.password]"}
+    inventory = read(place, kafka_config=config)
+    assert refused(inventory, "secret-visible") == {"kafka_config[ssl.keystore.password]"}
 
 
 def test_what_a_vault_holds_as_such_is_hidden(place: Path) -> None:

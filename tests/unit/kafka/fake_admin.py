@@ -122,7 +122,7 @@ class FakeAdmin:
         return self.part(self.whole, results=results)
 
     def _DescribeAclsRequest(self, request: Any) -> Any:  # noqa: N802, RUF100 - as above
-        described = [acl for acl in self.acls if acl[3] == request.principal_filter]
+        matching = [acl for acl in self.acls if acl[3] == request.principal_filter]
         resources = [
             SimpleNamespace(
                 resource_type=kind,
@@ -137,7 +137,7 @@ class FakeAdmin:
                     )
                 ],
             )
-            for kind, name, pattern, principal, host, operation, permission in sorted(described)
+            for kind, name, pattern, principal, host, operation, permission in sorted(matching)
         ]
         code = self.whole or self.acls_whole
         return self.part(code, resources=[] if code else resources)

@@ -48,9 +48,9 @@ def test_all_acls_of_a_principal_are_asked_for() -> None:
 
 def test_what_is_newer_than_the_adapter_is_passed_on() -> None:
     admin = FakeAdmin(acls={(99, "x", 98, "User:a", "*", 97, 3)})
-    described = acls.read(admin, ["User:a"])
-    assert described == frozenset([Acl("User:a", "99", "x", "98", "97")])
-    assert acls.delete(admin, list(described)) == {}
+    read_acls = acls.read(admin, ["User:a"])
+    assert read_acls == frozenset([Acl("User:a", "99", "x", "98", "97")])
+    assert acls.delete(admin, list(read_acls)) == {}
     assert admin.acls == set()
 
 

@@ -104,9 +104,9 @@ def test_what_the_tests_write_for_programs_is_read_back(tmp_path: Path) -> None:
     connection = Connection(("k1:9092", "k2:9092"), {**PEM, "ssl.key.password": "p=q"})
     path = write_client_config(connection, tmp_path / "client.properties", request_timeout_ms=5)
     assert path.stat().st_mode & 0o777 == 0o600
-    deployment = Connection.read(path)
-    assert deployment.bootstrap == connection.bootstrap
-    assert deployment.properties == {**connection.properties, "request.timeout.ms": "5"}
+    connection_read = Connection.read(path)
+    assert connection_read.bootstrap == connection.bootstrap
+    assert connection_read.properties == {**connection.properties, "request.timeout.ms": "5"}
 
 
 # TLS

@@ -80,12 +80,12 @@ def _reading(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_groups_have_their_lag_by_partition() -> None:
     """None where it is not known: of a partition without an end, or nothing is committed."""
-    snapshot, described = contents.read(Admin())
+    snapshot, details = contents.read(Admin())
     assert [partition.min_isr for partition in snapshot.partitions] == [2, 2, 2]
-    assert described["features"] == {"metadata.version": 29}
-    assert described["quorum_error"] == ""
-    assert described["groups_errors"] == [*READING.problems]
-    assert described["groups"] == [
+    assert details["features"] == {"metadata.version": 29}
+    assert details["quorum_error"] == ""
+    assert details["groups_errors"] == [*READING.problems]
+    assert details["groups"] == [
         {"id": "classic", "state": "Stable", "members": 2, "lags": {"t": [3, None, None]}},
         {"id": "shared", "state": "Empty", "members": None, "lags": {}},
     ]
@@ -96,17 +96,17 @@ def test_groups_have_their_lag_by_partition() -> None:
     [("describe_features", "features"), ("describe_configs", ""), ("groups", "groups")],
 )
 def test_a_part_without_an_answer_costs_itself_alone(request_: str, lost: str) -> None:
-    snapshot, described = contents.read(Admin(request_))
+    snapshot, details = contents.read(Admin(request_))
     assert snapshot.quorum is not None
     assert len(snapshot.partitions) == 3
-    assert all(bool(described[name]) == (name != lost) for name in ("features", "groups"))
+    assert all(bool(details[name]) == (name != lost) for name in ("features", "groups"))
 
 
 def test_a_dead_quorum_is_named_and_all_else_is_there() -> None:
-    snapshot, described = contents.read(Admin("describe_metadata_quorum"))
+    snapshot, details = contents.read(Admin("describe_metadata_quorum"))
     assert snapshot.quorum is None
-    assert described["quorum_error"] == "KafkaTimeoutError: no answer"
-    assert described["groups"]
+    assert details["quorum_error"] == "KafkaTimeoutError: no answer"
+    assert details["groups"]
 
 
 def test_a_broker_without_metadata_is_no_answer() -> None:

@@ -128,7 +128,7 @@ class FakeBrokers:
 
     def _DescribeGroupsRequest(self, request: Any, _: int | None) -> Any:  # noqa: N802, RUF100 - as above
         names = request.groups if request.API_KEY == CLASSIC_GROUPS else request.group_ids
-        described = [
+        entries = [
             SimpleNamespace(
                 group_id=name,
                 error_code=self.groups[name].code,
@@ -136,7 +136,7 @@ class FakeBrokers:
             )
             for name in names
         ]
-        return SimpleNamespace(groups=described)
+        return SimpleNamespace(groups=entries)
 
     def _OffsetFetchRequest(self, request: Any, _: int | None) -> Any:  # noqa: N802, RUF100 - as above
         def group(name: str) -> Any:

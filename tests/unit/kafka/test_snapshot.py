@@ -50,14 +50,19 @@ def test_brokers_and_partitions_come_in_order() -> None:
     ]
     partitions = ((2, [2], [2]), (-1, [1, 2], [1]))
     topics = [topic("b", *partitions), topic("a", *partitions), topic("c", error=29)]
-    cluster = snapshot.snapshot({**NOBODY, "brokers": brokers}, topics, None, {"b": 2})
-    assert cluster.brokers == (Broker(1, "h1", 9092), Broker(2, "h2", 9092, "r", fenced=True))
-    assert cluster.partitions[1:3] == (
+    cluster_state = snapshot.snapshot({**NOBODY, "brokers": brokers}, topics, None, {"b": 2})
+    assert cluster_state.brokers == (Broker(1, "h1", 9092), Broker(2, "h2", 9092, "r", fenced=True))
+    assert cluster_state.partitions[1:3] == (
         Partition("a", 1, -1, (1, 2), (1,), 1),
         Partition("b", 0, 2, (2,), (2,), 2),
     )
-    assert [partition.name for partition in cluster.partitions] == ["a-0", "a-1", "b-0", "b-1"]
-    assert cluster.unreadable_topics == {"c": 29}
+    assert [partition.name for partition in cluster_state.partitions] == [
+        "a-0",
+        "a-1",
+        "b-0",
+        "b-1",
+    ]
+    assert cluster_state.unreadable_topics == {"c": 29}
 
 
 @pytest.mark.parametrize(
@@ -82,10 +87,10 @@ def test_what_a_partition_lacks(
 
 def test_lag_is_counted_from_the_leaders_end_by_the_leaders_clock() -> None:
     voters = [(1, 100, 5000), (2, 98, 4200), (3, 100, -1)]
-    cluster = snapshot.snapshot({**NOBODY, "controller_id": 2}, [], quorum(voters), {})
+    cluster_state = snapshot.snapshot({**NOBODY, "controller_id": 2}, [], quorum(voters), {})
     states = (Replica(1, 0, 0), Replica(2, 2, 800), Replica(3, 0, None))
-    assert cluster.quorum == Quorum(1, 7, states, high_watermark=90)
-    assert cluster.controller_id == 1, (
+    assert cluster_state.quorum == Quorum(1, 7, states, high_watermark=90)
+    assert cluster_state.controller_id == 1, (
         "brokers name any broker as controller, the quorum its leader"
     )
 
@@ -118,8 +123,8 @@ def test_without_timestamps_nobody_is_known_to_have_caught_up() -> None:
 
 
 def test_without_a_quorum_the_controller_is_a_broker() -> None:
-    cluster = snapshot.snapshot({**NOBODY, "controller_id": 2}, [], None, {})
-    assert (cluster.controller_id, cluster.quorum) == (2, None)
+    cluster_state = snapshot.snapshot({**NOBODY, "controller_id": 2}, [], None, {})
+    assert (cluster_state.controller_id, cluster_state.quorum) == (2, None)
 
 
 def test_without_a_leader_lag_is_counted_from_the_high_watermark() -> None:
@@ -198,20 +203,20 @@ BOTH = {"full": {MIN_ISR: "1"}, "shrunk": {MIN_ISR: "2", THROTTLES[0]: "*"}}
 
 def test_health_reads_the_settings_of_shrunk_topics_alone() -> None:
     admin = Admin(BOTH)
-    cluster = snapshot.read(admin)
+    cluster_state = snapshot.read(admin)
     assert admin.asked == [["shrunk"]]
-    assert {partition.topic: partition.min_isr for partition in cluster.partitions} == {
+    assert {partition.topic: partition.min_isr for partition in cluster_state.partitions} == {
         "full": 1,
         "shrunk": 2,
     }
-    assert cluster.reassigning == ()
+    assert cluster_state.reassigning == ()
 
 
 def test_the_gate_reads_all_settings_and_what_moves() -> None:
     admin = Admin(BOTH)
-    cluster = snapshot.read(admin, gate=True)
+    cluster_state = snapshot.read(admin, gate=True)
     assert admin.asked == [["full", "shrunk"]]
-    assert (cluster.reassigning, cluster.throttled) == (("shrunk-0",), ("shrunk",))
+    assert (cluster_state.reassigning, cluster_state.throttled) == (("shrunk-0",), ("shrunk",))
 
 
 def test_a_few_of_many_hidden_topics_are_named() -> None:

@@ -73,11 +73,11 @@ def test_workers_and_applications_are_described() -> None:
     worker = {"host": "s2", "state": "ALIVE", "cores": 4, "coresused": 1, "memoryused": 512}
     application = {"id": "app-1", "name": "flights", "cores": 1, "user": "spark"}
     response = {"status": "ALIVE", "workers": [worker], "activeapps": [application]}
-    deployment = spark_health.facts([spark_health.master("s1:8080", response)])
-    assert deployment["nodes"] == [
+    facts = spark_health.facts([spark_health.master("s1:8080", response)])
+    assert facts["nodes"] == [
         {"host": "s2", "state": "ALIVE", "cores": 4, "cores_used": 1, "memory_used": 512}
     ]
-    assert deployment["applications"] == [{"id": "app-1", "name": "flights", "cores": 1}]
+    assert facts["applications"] == [{"id": "app-1", "name": "flights", "cores": 1}]
 
 
 def serving(*answers: str, token: str = "") -> AbstractContextManager[str]:

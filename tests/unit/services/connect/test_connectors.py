@@ -275,14 +275,14 @@ def test_topics_that_sinks_read() -> None:
 
 
 def test_users_are_those_of_connectors_that_stay() -> None:
-    deployment = written(
+    listed = written(
         {"name": "a", "kafka_user": "u"},
         {"name": "b", "kafka_user": "gone", "state": "absent"},
         {"name": "c"},
         {"name": "d", "kafka_user": "u", "state": "absent"},
     )
-    assert [user.name for user in connectors.users("g", deployment)] == ["u"]
-    assert [connectors.former_user(entry, deployment) for entry in deployment] == [
+    assert [user.name for user in connectors.users("g", listed)] == ["u"]
+    assert [connectors.former_user(entry, listed) for entry in listed] == [
         "",
         "gone",
         "",

@@ -34,13 +34,13 @@ def site(host: HdfsHost, name: str) -> dict[str, str | None]:
 
 
 def test_the_groups_decide_what_a_host_runs() -> None:
-    deployment = hosts()
-    assert deployment["h1"].units == ["hdfs-namenode", "hdfs-secondarynamenode", "hdfs-datanode"]
-    assert deployment["h2"].units == ["hdfs-datanode"]
+    nodes = hosts()
+    assert nodes["h1"].units == ["hdfs-namenode", "hdfs-secondarynamenode", "hdfs-datanode"]
+    assert nodes["h2"].units == ["hdfs-datanode"]
     at = ["h1:8020"]
-    assert deployment["h2"].starts_after == {"hdfs-datanode": at}
-    assert deployment["h1"].starts_after == {"hdfs-secondarynamenode": at, "hdfs-datanode": at}
-    assert [path for _, path in deployment["h2"].data_directories] == ["/var/lib/hdfs/data"]
+    assert nodes["h2"].starts_after == {"hdfs-datanode": at}
+    assert nodes["h1"].starts_after == {"hdfs-secondarynamenode": at, "hdfs-datanode": at}
+    assert [path for _, path in nodes["h2"].data_directories] == ["/var/lib/hdfs/data"]
 
 
 def test_every_host_finds_the_namenode_where_it_listens() -> None:
@@ -52,18 +52,18 @@ def test_every_host_finds_the_namenode_where_it_listens() -> None:
 
 def test_the_namenode_takes_the_datanodes_of_the_inventory() -> None:
     variables = {"h2": {"hdfs_host": "10.0.0.2"}}
-    deployment = hosts(of_hosts=variables)
-    assert deployment["h1"].files()["/etc/hdfs/datanodes"]["content"] == "h1\n10.0.0.2\n"
-    assert "/etc/hdfs/datanodes" not in deployment["h2"].files()
-    addresses = deployment["h1"].addresses(deployment["h1"].datanodes, "hdfs_datanode_port")
+    nodes = hosts(of_hosts=variables)
+    assert nodes["h1"].files()["/etc/hdfs/datanodes"]["content"] == "h1\n10.0.0.2\n"
+    assert "/etc/hdfs/datanodes" not in nodes["h2"].files()
+    addresses = nodes["h1"].addresses(nodes["h1"].datanodes, "hdfs_datanode_port")
     assert addresses == ["h1:9866", "10.0.0.2:9866"]
 
 
 def test_blocks_have_as_many_copies_as_there_are_datanodes_at_most_three() -> None:
     for number, copies in ((1, 1), (2, 2), (3, 3), (5, 3)):
         names = [f"h{index}" for index in range(1, number + 1)]
-        deployment = hosts({"hdfs_namenode": ["h1"], "hdfs_datanodes": names})
-        assert deployment["h1"].config["dfs.replication"] == copies
+        nodes = hosts({"hdfs_namenode": ["h1"], "hdfs_datanodes": names})
+        assert nodes["h1"].config["dfs.replication"] == copies
 
 
 def test_closed_is_for_nodes_alone_and_web_servers_are_for_the_host_itself() -> None:

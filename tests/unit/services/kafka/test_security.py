@@ -741,7 +741,7 @@ def test_kafka_users_decides_about_the_user_of_a_job_that_it_names() -> None:
     grants = [{"topic": "other", "operations": ["write"]}]
     users = [{"name": "clicks", "grants": grants}]
     node = with_spark(spark_jobs=[job], kafka_users=users).kafka["b1"]
-    (user,) = [member for member in node.security.users if member.name == "clicks"]
+    (user,) = [candidate for candidate in node.security.users if candidate.name == "clicks"]
     assert user.grants[0]["topic"] == "other"
 
 
