@@ -345,8 +345,8 @@ def topologies() -> dict[Path, str]:
     for section in sections:
         name = section.partition("\n")[0]
         hosts = (ROOT / f"inventories/{name}/hosts.yml").read_text(encoding="utf-8")
-        above, start, rest = section.partition("\n```yaml\n")
-        _, end, below = rest.partition("\n```\n")
+        above, start, block = section.partition("\n```yaml\n")
+        _, end, below = block.partition("\n```\n")
         if not (start and end):
             message = f"the section {name} of docs/start/topologies.md needs a block of YAML"
             raise ValueError(message)

@@ -94,12 +94,12 @@ class Programs:
 
 def _places(path: Path, name: str) -> dict[Place, str]:
     """Return where the events of a name have which value, but for a line that is being written."""
-    whole, _, _ = path.read_text(encoding="utf-8").rpartition("\n")
-    events = (json.loads(line) for line in whole.splitlines() if line.startswith("{"))
+    complete, _, _ = path.read_text(encoding="utf-8").rpartition("\n")
+    events = (json.loads(line) for line in complete.splitlines() if line.startswith("{"))
     return {
-        (int(one["partition"]), int(one["offset"])): str(one["value"])
-        for one in events
-        if one["name"] == name
+        (int(event["partition"]), int(event["offset"])): str(event["value"])
+        for event in events
+        if event["name"] == name
     }
 
 
