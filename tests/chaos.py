@@ -28,7 +28,7 @@ PAGE = ROOT / "build/chaos.html"
 def order(seed: int, topology: Topology) -> Iterator[Fault]:
     """Yield faults without end, for one seed and one topology always the same."""
     fitting = [one for one in FAULTS if not one.unsupported_reason(topology) and not one.long]
-    chosen = random.Random(seed)  # noqa: S311 - to be repeated, not to be secret
+    chosen = random.Random(seed)
     while True:
         yield chosen.choice(fitting)
 

@@ -98,7 +98,7 @@ def test_the_commands_of_the_page(registry: Clients, topic: str, form: str) -> N
     """As users type them: key and value come back as they were written."""
     [command] = [x for x in guide.commands(SECTION, guide.CLIENTS) if x.endswith(f" {form}")]
     _, program, _, _, _ = command.split()
-    done = subprocess.run(  # noqa: S603 - a program of the page
+    done = subprocess.run(
         [sys.executable, program, str(registry.directory), topic, form],
         cwd=ROOT,
         capture_output=True,

@@ -108,7 +108,7 @@ class FakeAdmin:
                         self.credentials[user, number] = Stored(iterations, salt, salted)
             yield self.part(code, user=name)
 
-    def _DescribeUserScramCredentialsRequest(self, request: Any) -> Any:  # noqa: N802, RUF100 - as kafka-python's
+    def _DescribeUserScramCredentialsRequest(self, request: Any) -> Any:
         def described(name: str) -> Any:
             infos = [
                 SimpleNamespace(mechanism=number, iterations=i)
@@ -119,7 +119,7 @@ class FakeAdmin:
         results = [] if self.whole else [described(name) for (name,) in request.users]
         return self.part(self.whole, results=results)
 
-    def _DescribeAclsRequest(self, request: Any) -> Any:  # noqa: N802, RUF100 - as above
+    def _DescribeAclsRequest(self, request: Any) -> Any:
         found = [one for one in self.acls if one[3] == request.principal_filter]
         resources = [
             SimpleNamespace(
@@ -140,7 +140,7 @@ class FakeAdmin:
         code = self.whole or self.acls_whole
         return self.part(code, resources=[] if code else resources)
 
-    def _CreateAclsRequest(self, request: Any) -> Any:  # noqa: N802, RUF100 - as above
+    def _CreateAclsRequest(self, request: Any) -> Any:
         results = []
         for one in request.creations:
             code = self.codes.get(one.principal, OK)
@@ -159,7 +159,7 @@ class FakeAdmin:
                 )
         return SimpleNamespace(results=results)
 
-    def _DeleteAclsRequest(self, request: Any) -> Any:  # noqa: N802, RUF100 - as above
+    def _DeleteAclsRequest(self, request: Any) -> Any:
         results = []
         for one in request.filters:
             code = self.codes.get(one.principal_filter, OK)

@@ -93,7 +93,7 @@ class FakeBrokers:
         """Return the requests of a kind with the brokers that got them."""
         return [(node, one) for node, one in self.asked if type(one).__name__ == name]
 
-    def _MetadataRequest(self, request: Any, _: int | None) -> Any:  # noqa: N802, RUF100 - as kafka-python's
+    def _MetadataRequest(self, request: Any, _: int | None) -> Any:
         def topic(name: str) -> Any:
             own = {index: led for (one, index), led in self.partitions.items() if one == name}
             return SimpleNamespace(
@@ -110,7 +110,7 @@ class FakeBrokers:
             topics=[topic(one.name) for one in request.topics],
         )
 
-    def _ListGroupsRequest(self, _: Any, node: int | None) -> Any:  # noqa: N802, RUF100 - as above
+    def _ListGroupsRequest(self, _: Any, node: int | None) -> Any:
         own = {name: one for name, one in self.groups.items() if one.coordinator == node}
         found = [
             SimpleNamespace(group_id=name, group_state=one.state, group_type=one.type)
@@ -118,7 +118,7 @@ class FakeBrokers:
         ]
         return SimpleNamespace(error_code=0, groups=found)
 
-    def _DescribeGroupsRequest(self, request: Any, _: int | None) -> Any:  # noqa: N802, RUF100 - as above
+    def _DescribeGroupsRequest(self, request: Any, _: int | None) -> Any:
         names = request.groups if request.API_KEY == CLASSIC_GROUPS else request.group_ids
         found = [
             SimpleNamespace(
@@ -130,7 +130,7 @@ class FakeBrokers:
         ]
         return SimpleNamespace(groups=found)
 
-    def _OffsetFetchRequest(self, request: Any, _: int | None) -> Any:  # noqa: N802, RUF100 - as above
+    def _OffsetFetchRequest(self, request: Any, _: int | None) -> Any:
         def group(name: str) -> Any:
             own = self.groups[name]
             topics = [
@@ -146,7 +146,7 @@ class FakeBrokers:
 
         return SimpleNamespace(groups=[group(one.group_id) for one in request.groups])
 
-    def _ListOffsetsRequest(self, request: Any, node: int | None) -> Any:  # noqa: N802, RUF100 - as above
+    def _ListOffsetsRequest(self, request: Any, node: int | None) -> Any:
         def partition(topic: str, one: Any) -> Any:
             assert one.timestamp == -1
             leader, end = self.partitions[topic, one.partition_index]

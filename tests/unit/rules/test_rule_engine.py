@@ -46,7 +46,7 @@ def test_all_rules_are_there_whichever_module_is_imported_first(first: str) -> N
         f"from {PLUGINS}.rules.catalogue import RULES\n"
         "print(*(rule.name for rule in RULES))"
     )
-    done = subprocess.run(  # noqa: S603 - our own program
+    done = subprocess.run(
         [sys.executable, "-c", program],
         env={**os.environ, "PYTHONPATH": str(ROOT / "collections")},
         capture_output=True,
@@ -60,7 +60,7 @@ def test_all_rules_are_there_whichever_module_is_imported_first(first: str) -> N
     "what", ["bell \x07 nul \x00", "]]> & <a b='\"'>", "\ud800 \uffff", "é\n\t"]
 )
 def test_verdicts_hold_any_character(what: str) -> None:
-    suites = ET.fromstring(as_junit(RULES, [problem(what)]))  # noqa: S314 - written a line above
+    suites = ET.fromstring(as_junit(RULES, [problem(what)]))
     [failure] = suites.iter("failure")
     assert "unknown-key" in str(failure.text)
     assert json.loads(as_json(RULES, [problem(what)], 1))["problems"][0]["what"] == what
@@ -68,7 +68,7 @@ def test_verdicts_hold_any_character(what: str) -> None:
 
 def test_junit_has_one_case_a_rule_and_warnings_are_output() -> None:
     found = [problem("One."), problem("Two."), problem("Three.", "warning")]
-    suites = ET.fromstring(as_junit(RULES, found))  # noqa: S314 - written here
+    suites = ET.fromstring(as_junit(RULES, found))
     assert suites.get("failures") == "1"
     assert [case.get("name") for case in suites.iter("testcase")] == [one.name for one in RULES]
     [case] = [case for case in suites.iter("testcase") if case.get("name") == "unknown-key"]
