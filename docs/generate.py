@@ -447,14 +447,6 @@ def _yaml(path: Path) -> Any:
     return parse_yaml(path.read_text(encoding="utf-8"))
 
 
-def dashboards() -> dict[Path, str]:
-    """Return the dashboards of Grafana, one for each view."""
-    from apps.console.panels import FILE, views
-    from docs import grafana
-
-    return {FILE.parent / f"{view.name}.json": grafana.text(view) for view in views()}
-
-
 def alerts() -> dict[Path, str]:
     """Return docs/alerts.md with the alerts that runs of tests/failover/test_alerts.py have seen.
 
@@ -498,7 +490,6 @@ def _alert(name: str) -> str:
 DOCUMENTS: dict[str, Callable[[], dict[Path, str]]] = {
     "alerts": alerts,
     "configuration": configuration,
-    "dashboards": dashboards,
     "errors": errors,
     "lab": lab,
     "ports": ports,
