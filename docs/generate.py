@@ -328,7 +328,7 @@ def lab() -> dict[Path, str]:
     page = ROOT / "docs/start/lab.md"
     above, _, _ = page.read_text(encoding="utf-8").rpartition("\n```text\n")
     command = [str(ROOT / "lab"), "help"]
-    printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout  # noqa: S603 - our own script
+    printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     return {page: f"{above}\n```text\n{printed.rstrip()}\n```\n"}
 
 
@@ -441,18 +441,10 @@ def _sentence(text: str | Sequence[str]) -> str:
     return joined if joined.endswith(".") else f"{joined}."
 
 
-def _yaml(path: Path) -> Any:  # noqa: ANN401 - a YAML document may be anything
+def _yaml(path: Path) -> Any:
     from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.files import parse_yaml
 
     return parse_yaml(path.read_text(encoding="utf-8"))
-
-
-def dashboards() -> dict[Path, str]:
-    """Return the dashboards of Grafana, one for each view."""
-    from apps.console.panels import FILE, views
-    from docs import grafana
-
-    return {FILE.parent / f"{view.name}.json": grafana.text(view) for view in views()}
 
 
 def alerts() -> dict[Path, str]:
@@ -498,7 +490,6 @@ def _alert(name: str) -> str:
 DOCUMENTS: dict[str, Callable[[], dict[Path, str]]] = {
     "alerts": alerts,
     "configuration": configuration,
-    "dashboards": dashboards,
     "errors": errors,
     "lab": lab,
     "ports": ports,

@@ -100,7 +100,7 @@ def test_the_commands_of_the_page(registry: Clients, topic: str, form: str) -> N
         line for line in guide.commands(SECTION, guide.CLIENTS) if line.endswith(f" {form}")
     ]
     _, program, _, _, _ = command.split()
-    done = subprocess.run(  # noqa: S603 - a program of the page
+    done = subprocess.run(
         [sys.executable, program, str(registry.directory), topic, form],
         cwd=ROOT,
         capture_output=True,
