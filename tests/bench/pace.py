@@ -83,7 +83,7 @@ def halves(samples: Sequence[tuple[int, int]]) -> tuple[float, float, float]:
 def settled(samples: Sequence[tuple[int, int]], seconds: float) -> list[tuple[int, int]]:
     """Samples without those of the first seconds."""
     begun = min(sent for sent, _ in samples)
-    return [one for one in samples if one[0] >= begun + 1000 * seconds]
+    return [sample for sample in samples if sample[0] >= begun + 1000 * seconds]
 
 
 def highest(low: float, high: float, steps: int, holds: Callable[[float], bool]) -> float:

@@ -48,11 +48,11 @@ def test_every_block_has_all_its_copies(
     topology: Topology, hosts: dict[str, Host], namenode: str, written: tuple[str, str]
 ) -> None:
     copies = topology.cluster.hdfs[namenode].config["dfs.replication"]
-    found = hosts[namenode].check_output(
+    output = hosts[namenode].check_output(
         f"runuser -u hdfs -- hdfs fsck {written[0]} -files -blocks"
     )
-    assert "is HEALTHY" in found
-    assert f"Live_repl={copies}" in found
+    assert "is HEALTHY" in output
+    assert f"Live_repl={copies}" in output
 
 
 def test_people_without_rights_write_nothing(
@@ -65,7 +65,7 @@ def test_people_without_rights_write_nothing(
 
 def test_commands_of_the_page_work(hosts: dict[str, Host], namenode: str) -> None:
     try:
-        for command in guide.commands("Who may use it", ROOT / "docs/hdfs.md"):
+        for command in guide.commands("Who may use it", ROOT / "docs/operate/hdfs.md"):
             printed = hosts[namenode].check_output(command)
         assert "/user" in printed
     finally:

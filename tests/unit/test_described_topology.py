@@ -68,7 +68,7 @@ def test_clients_of_an_open_cluster_need_its_addresses(tmp_path: Path) -> None:
     }
 
 
-PASSWORD = "a b'c=d;e"  # noqa: S105 - of no user
+PASSWORD = "a b'c=d;e"
 
 
 def test_clients_of_a_closed_cluster_are_its_administrator(tmp_path: Path) -> None:

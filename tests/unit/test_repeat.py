@@ -34,5 +34,5 @@ def test_a_step_that_fails_fails_the_block() -> None:
         begun.set()
         raise ValueError
 
-    with pytest.raises(ValueError), repeated(step, 0):  # noqa: PT011  it has no text
+    with pytest.raises(ValueError), repeated(step, 0):  # noqa: PT011 - it has no text
         assert begun.wait(SECONDS)

@@ -515,6 +515,39 @@ def test_private_parts_of_ansible_are_used_in_one_file() -> None:
     }
 
 
+# Exceptions from checks
+
+# Of linters that read the rest of their own comment, the reason is in the next one.
+_MARKER = re.compile(
+    r"#\s*(?P<noqa>(?:ruff: |flake8: )?noqa)|#\s*(?P<mypy>type:\s*ignore)"
+    r"|#\s*(?P<shellcheck>shellcheck disable)"
+    r"|#\s*(?:nosec|pragma:|pylint:|mypy:|no(?:vm|vermin)\b|fmt:|(?:yaml|hado)lint )"
+)
+_REASONED = {
+    "noqa": re.compile(r"# noqa: [\w\[\]-]+(?:, [\w\[\]-]+)* - \w"),
+    "mypy": re.compile(r"# type: ignore\[[\w, -]+\]  # \w"),
+    "shellcheck": re.compile(r"# shellcheck disable=[\w,]+ # \w"),
+}
+
+
+def without_reason(text: str) -> list[str]:
+    """The lines that except something from a check, and do not say what and why."""
+    return [
+        line
+        for line in text.splitlines()
+        for marker in _MARKER.finditer(line)
+        if marker.lastgroup is None or not _REASONED[marker.lastgroup].match(line, marker.start())
+    ]
+
+
+def test_every_exception_from_a_check_has_its_reason() -> None:
+    pages = (".md", ".json", ".csv")
+    texts = {x: x.read_bytes().decode(errors="replace") for x in tracked() if x.suffix not in pages}
+    texts.pop(Path(__file__))
+    assert any(_MARKER.search(text) for text in texts.values())
+    assert not {relative(x): lines for x, text in texts.items() if (lines := without_reason(text))}
+
+
 # Every check is able to fail
 
 
@@ -580,6 +613,22 @@ IMPORTED = folders_imported(IMPORTS, "plugins/module_utils/operations/gate.py")
         (private_uses("from ansible.inventory.manager import A"), ["ansible.inventory.manager"]),
         (private_uses("import ansible.vars.manager"), ["ansible.vars.manager"]),
         (private_uses("hostvars._inventory"), ["hostvars._inventory"]),
+        (
+            without_reason(
+                "x  # noqa: S1, S2 - why\nx: y # noqa: a-b[c] - why\n"
+                "x  # type: ignore[a-b]  # why\n# shellcheck disable=SC1,SC2 # why\n"
+            ),
+            [],
+        ),
+        (
+            without_reason("x  # noqa\n# noqa: S1\n# noqa: S1 why\n# ruff: noqa: S1 - why"),
+            ["x  # noqa", "# noqa: S1", "# noqa: S1 why", "# ruff: noqa: S1 - why"],
+        ),
+        (
+            without_reason("# type: ignore  # why\n# type: ignore[a]\n# shellcheck disable=SC1"),
+            ["# type: ignore  # why", "# type: ignore[a]", "# shellcheck disable=SC1"],
+        ),
+        (without_reason("# nosec - why\n# fmt: off"), ["# nosec - why", "# fmt: off"]),
         (groups_left_out("zookeeper:kafka_brokers:spark_masters"), []),
         (groups_left_out(":".join(GROUPS)), []),
         (groups_left_out(f"{{{{ '{':'.join(SPARK_GROUPS[:-1])}' if x }}}}"), ["spark_connect"]),

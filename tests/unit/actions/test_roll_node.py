@@ -308,7 +308,7 @@ time.sleep({HANGS_SECONDS})
 
 def test_a_worker_ends_with_its_ansible() -> None:
     """It would go on to restart nodes by itself."""
-    done = subprocess.run(  # noqa: S603 - our own program
+    done = subprocess.run(
         [sys.executable, "-c", PROGRAM],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
         stdout=subprocess.PIPE,

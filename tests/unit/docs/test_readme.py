@@ -174,7 +174,7 @@ def test_decisions_are_numbered() -> None:
 def test_the_documents_hold_commands() -> None:
     """Else the checks above would judge nothing."""
     assert commands(README.read_text())
-    assert commands((ROOT / "docs/guide.md").read_text())
+    assert commands((ROOT / "docs/operate/guide.md").read_text())
     assert links(README.read_text())
 
 

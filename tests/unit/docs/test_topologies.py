@@ -1,4 +1,4 @@
-"""docs/topologies.md explains every inventory; docs/generate.py puts them in."""
+"""docs/start/topologies.md explains every inventory; docs/generate.py puts them in."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.support.lab.topology import ROOT
 from tests.unit.cluster.inventories import INVENTORIES
 from tests.unit.tree import load, walk
 
-TEXT = (ROOT / "docs/topologies.md").read_text()
+TEXT = (ROOT / "docs/start/topologies.md").read_text()
 NOT_A_LAB = "vms_example"
 
 

@@ -96,7 +96,7 @@ public class Read {
 
 
 def output(command: list[str], **options: Any) -> bytes:
-    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, **options)  # noqa: S603 - its own words
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, **options)
     return bytes(done.stdout)
 
 
@@ -160,7 +160,7 @@ def test_other_formats_hold_any_text_too() -> None:
     values = {"a<&>\"'": 'Zürich <&> "x"', "b": True, "c": ["x", "y"], "d": r"\w"}
     read = {
         element.findtext("name"): element.findtext("value")
-        for element in ET.fromstring(files.render("hadoop.xml.j2", properties=values).encode())  # noqa: S314 - our own
+        for element in ET.fromstring(files.render("hadoop.xml.j2", properties=values).encode())
     }
     assert read == {**values, "b": "true", "c": "x,y"}
     assert yaml.safe_load(files.yaml_text({**TEXTS, "n": "on", "o": "0755"})) == {

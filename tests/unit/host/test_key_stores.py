@@ -23,7 +23,7 @@ MIDDLE = OutsideCa.new("Middle", SITE)
 NODE = Certificate("k1/node", "/node.pem", "k1", ("k1",), client=True)
 KEY, REQUEST = request(NODE)
 LEAF = SITE.sign(REQUEST)
-PASSWORD = "hunter22"  # noqa: S105 - of a test
+PASSWORD = "hunter22"
 ANY_PURPOSE = x509.ObjectIdentifier("2.5.29.37.0")
 
 
@@ -109,7 +109,7 @@ def test_what_kafka_starts_with(text: str, password: str | None) -> None:
 def test_a_key_that_the_library_takes_for_too_weak_is_javas_business() -> None:
     made = rsa.generate_private_key(65537, 1024)  # noqa: S505 - which Java still takes
     builder = x509.CertificateSigningRequestBuilder(x509.Name.from_rfc4514_string("CN=k1"))
-    csr = builder.sign(made, SITE.certificate.signature_hash_algorithm)  # type: ignore[arg-type]
+    csr = builder.sign(made, SITE.certificate.signature_hash_algorithm)  # type: ignore[arg-type]  # the certificate has one
     key = made.private_bytes(serialization.Encoding.PEM, PKCS8, OPEN).decode()
     leaf = SITE.sign(csr.public_bytes(serialization.Encoding.PEM).decode())
     store = read(f"{key}{leaf}", "", trusting(SITE))

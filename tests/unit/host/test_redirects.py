@@ -20,7 +20,7 @@ import millrace_avro
 from tests.unit.apps.test_host_metrics import program as program
 from tests.unit.host.served import served
 
-TOKEN = "hunter2-token"  # noqa: S105 - of no service
+TOKEN = "hunter2-token"
 LOGIN = base64.b64encode(b"user:hunter2").decode()
 
 

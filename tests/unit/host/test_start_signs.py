@@ -98,7 +98,7 @@ def test_data_that_a_process_reads_is_counted(tmp_path: Path) -> None:
     """Also what lies in memory already, as after a kill of the process alone."""
     data = tmp_path / "segment"
     data.write_bytes(b"x" * 4 * LEAST_BYTES)
-    with subprocess.Popen(  # noqa: S603 - our own program
+    with subprocess.Popen(
         [sys.executable, "-c", PROGRAM, str(data)], stdin=subprocess.PIPE, text=True
     ) as child:
         assert child.stdin

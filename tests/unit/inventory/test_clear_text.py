@@ -28,7 +28,7 @@ kafka_controllers: {hosts: {k1: {kafka_node_id: 1}}}
 kafka_brokers: {hosts: {k1: }}
 backup: {hosts: {b1: {of_another: hunter2-of-another}}}
 """
-PASSWORD = "hunter2-hunter2"  # noqa: S105 - of no user
+PASSWORD = "hunter2-hunter2"
 VAULT = PromptVaultSecret(b"password of the vault")
 CLEAR, HIDDEN = True, False
 # Other variables of group_vars/all.yml.
@@ -79,7 +79,7 @@ def encrypted(text: str) -> str:
 
 
 def git(place: Path, *words: str) -> None:
-    subprocess.run(["git", "-C", place, *words], check=True, capture_output=True)  # noqa: S603, S607
+    subprocess.run(["git", "-C", place, *words], check=True, capture_output=True)
 
 
 @pytest.fixture

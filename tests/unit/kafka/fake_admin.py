@@ -110,7 +110,7 @@ class FakeAdmin:
                         self.credentials[user, number] = Stored(iterations, salt, salted)
             yield self.part(code, user=name)
 
-    def _DescribeUserScramCredentialsRequest(self, request: Any) -> Any:  # noqa: N802, RUF100 - as kafka-python's
+    def _DescribeUserScramCredentialsRequest(self, request: Any) -> Any:
         def described(name: str) -> Any:
             infos = [
                 SimpleNamespace(mechanism=number, iterations=i)
@@ -121,7 +121,7 @@ class FakeAdmin:
         results = [] if self.whole else [described(name) for (name,) in request.users]
         return self.part(self.whole, results=results)
 
-    def _DescribeAclsRequest(self, request: Any) -> Any:  # noqa: N802, RUF100 - as above
+    def _DescribeAclsRequest(self, request: Any) -> Any:
         matching = [acl for acl in self.acls if acl[3] == request.principal_filter]
         resources = [
             SimpleNamespace(
@@ -142,7 +142,7 @@ class FakeAdmin:
         code = self.whole or self.acls_whole
         return self.part(code, resources=[] if code else resources)
 
-    def _CreateAclsRequest(self, request: Any) -> Any:  # noqa: N802, RUF100 - as above
+    def _CreateAclsRequest(self, request: Any) -> Any:
         results = []
         for creation in request.creations:
             code = self.codes.get(creation.principal, OK)
@@ -161,7 +161,7 @@ class FakeAdmin:
                 )
         return SimpleNamespace(results=results)
 
-    def _DeleteAclsRequest(self, request: Any) -> Any:  # noqa: N802, RUF100 - as above
+    def _DeleteAclsRequest(self, request: Any) -> Any:
         results = []
         for acl_filter in request.filters:
             code = self.codes.get(acl_filter.principal_filter, OK)

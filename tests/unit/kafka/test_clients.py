@@ -202,7 +202,7 @@ def test_an_answered_step_returns() -> None:
 
 
 def no_coordinator(**_: object) -> None:
-    raise errors.KafkaTimeoutError("no coordinator")  # noqa: EM101, TRY003, RUF100 - as the client
+    raise errors.KafkaTimeoutError("no coordinator")  # noqa: TRY003 - as the client
 
 
 def test_a_producer_that_is_not_initialized_is_closed() -> None:

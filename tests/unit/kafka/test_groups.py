@@ -95,7 +95,7 @@ class FakeBrokers:
         """Return the requests of a kind with the brokers that got them."""
         return [(node, request) for node, request in self.asked if type(request).__name__ == name]
 
-    def _MetadataRequest(self, request: Any, _: int | None) -> Any:  # noqa: N802, RUF100 - as kafka-python's
+    def _MetadataRequest(self, request: Any, _: int | None) -> Any:
         def topic(name: str) -> Any:
             partitions = {
                 index: led
@@ -116,7 +116,7 @@ class FakeBrokers:
             topics=[topic(topic_request.name) for topic_request in request.topics],
         )
 
-    def _ListGroupsRequest(self, _: Any, node: int | None) -> Any:  # noqa: N802, RUF100 - as above
+    def _ListGroupsRequest(self, _: Any, node: int | None) -> Any:
         coordinated = {
             name: group for name, group in self.groups.items() if group.coordinator == node
         }
@@ -126,7 +126,7 @@ class FakeBrokers:
         ]
         return SimpleNamespace(error_code=0, groups=listed)
 
-    def _DescribeGroupsRequest(self, request: Any, _: int | None) -> Any:  # noqa: N802, RUF100 - as above
+    def _DescribeGroupsRequest(self, request: Any, _: int | None) -> Any:
         names = request.groups if request.API_KEY == CLASSIC_GROUPS else request.group_ids
         entries = [
             SimpleNamespace(
@@ -138,7 +138,7 @@ class FakeBrokers:
         ]
         return SimpleNamespace(groups=entries)
 
-    def _OffsetFetchRequest(self, request: Any, _: int | None) -> Any:  # noqa: N802, RUF100 - as above
+    def _OffsetFetchRequest(self, request: Any, _: int | None) -> Any:
         def group(name: str) -> Any:
             stored = self.groups[name]
             topics = [
@@ -156,7 +156,7 @@ class FakeBrokers:
 
         return SimpleNamespace(groups=[group(requested.group_id) for requested in request.groups])
 
-    def _ListOffsetsRequest(self, request: Any, node: int | None) -> Any:  # noqa: N802, RUF100 - as above
+    def _ListOffsetsRequest(self, request: Any, node: int | None) -> Any:
         def partition(topic: str, requested: Any) -> Any:
             assert requested.timestamp == -1
             leader, end = self.partitions[topic, requested.partition_index]

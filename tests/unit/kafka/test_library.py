@@ -28,7 +28,7 @@ MODULE = "ansible_collections.millrace.streaming.plugins.module_utils.kafka.libr
 
 def run(program: str, *arguments: Path) -> str:
     """Run a program in a process that has not imported anything yet; returns its output."""
-    done = subprocess.run(  # noqa: S603 - our own words
+    done = subprocess.run(
         [sys.executable, "-c", f"import {MODULE} as library\n{program}", *map(str, arguments)],
         env={**os.environ, "PYTHONPATH": str(ROOT / "collections")},
         capture_output=True,

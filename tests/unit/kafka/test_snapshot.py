@@ -222,7 +222,7 @@ def test_the_gate_reads_all_settings_and_what_moves() -> None:
 def test_a_few_of_many_hidden_topics_are_named() -> None:
     admin = Admin({})
     names = [f"t{number}" for number in range(7)]
-    admin.describe_topics = lambda: [topic(name, (1, [1], [1])) for name in names]  # type: ignore[method-assign]
+    admin.describe_topics = lambda: [topic(name, (1, [1], [1])) for name in names]  # type: ignore[method-assign]  # a stand-in
     with pytest.raises(LookupError) as error:
         snapshot.read(admin, gate=True)
     assert [name for name in names if name in str(error.value)] == names[:5]

@@ -245,10 +245,10 @@ def test_a_lock_that_was_lost_ends_the_restart_only_before_the_stop(
     monkeypatch.setattr(kafka_restart, "restart_of", lambda *_: None)
     monkeypatch.setattr(kafka_restart, "advance", lambda *_: done.append(phase))
     if goes_on:
-        kafka_restart.work(module, SimpleNamespace())  # type: ignore[arg-type]
+        kafka_restart.work(module, SimpleNamespace())  # type: ignore[arg-type]  # nothing of it is used
     else:
         with pytest.raises(FailedError, match="another operation"):
-            kafka_restart.work(module, SimpleNamespace())  # type: ignore[arg-type]
+            kafka_restart.work(module, SimpleNamespace())  # type: ignore[arg-type]  # nothing of it is used
     assert bool(done) is goes_on
     assert operation_file.read(record)["id"] == "other"
 

@@ -144,7 +144,7 @@ def run(
     subjects = [{**SUBJECT, **entry} for entry in entries]
     params = {"subjects": subjects, "compatibility": compatibility, "only": only}
     module: Any = Task(params, check)
-    return schema_registry_subjects.run(module, schema_registry_subjects.Subjects(registry))  # type: ignore[arg-type]
+    return schema_registry_subjects.run(module, schema_registry_subjects.Subjects(registry))  # type: ignore[arg-type]  # a stand-in
 
 
 def refers(name: str) -> list[dict[str, Any]]:

@@ -18,7 +18,7 @@ from tests.unit.monitoring.alert_rules import ALERTS, FILES, FOLDER, alerts
 from tests.unit.tree import load
 
 CASES = {file: load(Path(__file__).parent / "alerts" / f"{file}.yml") for file in FILES}
-PAGE = "docs/alerts.md"
+PAGE = "docs/operate/alerts.md"
 
 
 def name_of(case: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -9,11 +10,10 @@ from typing import Any
 import pytest
 import yaml
 
+from apps import dashboards
 from apps.console.panels import HOST, NUMBER, Panel, panels, views
 from tests.support import promtool
-from tests.support.lab.topology import ROOT
 from tests.unit.monitoring.alert_rules import ALERTS
-from tests.unit.tree import load
 
 # Recorded from each exporter with the configuration that a host has; those of Millrace's own
 # exporters, of Debezium and of Alertmanager by hand.
@@ -130,9 +130,12 @@ def test_titles_are_unique_in_a_view() -> None:
 
 
 @pytest.mark.parametrize("name", [view.name for view in views()])
-def test_a_dashboard_has_each_panel_of_its_view_in_a_place_of_its_own(name: str) -> None:
+def test_a_dashboard_has_each_panel_of_its_view_in_a_place_of_its_own(
+    name: str, tmp_path: Path
+) -> None:
     (view,) = (candidate for candidate in views() if candidate.name == name)
-    made = load(ROOT / f"roles/monitoring/files/dashboards/{name}.json")
+    dashboards.main([str(tmp_path / "new")])
+    made = json.loads((tmp_path / f"new/{name}.json").read_text())
     assert [panel["title"] for panel in made["panels"]] == [
         view_panel.title for view_panel in view.panels
     ]

@@ -492,7 +492,7 @@ def test_what_is_about_to_be_set_is_recorded_before(host: Host) -> None:
         recorded.append(host.record.read_text() if host.record.exists() else "")
         return really(changes, **how)
 
-    host.broker.alter = alter  # type: ignore[method-assign]
+    host.broker.alter = alter  # type: ignore[method-assign]  # a stand-in
     host.run(f"{THREADS}=6", f"{LISTS}=compact")
     assert THREADS in recorded[0]
     assert LISTS in recorded[0]

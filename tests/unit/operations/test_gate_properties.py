@@ -292,7 +292,7 @@ def test_some_brokers_may_be_stopped_because_they_are_not_ready(policy: Policy) 
 def require(condition: Callable[[Case], bool]) -> None:
     """Raise NoSuchExample if no generated cluster is such a one."""
     once = settings(FEW, max_examples=1000, phases=[Phase.generate], database=None)
-    find(cases(), condition, settings=once, random=Random(0))  # noqa: S311  no secret is drawn
+    find(cases(), condition, settings=once, random=Random(0))
 
 
 # Order

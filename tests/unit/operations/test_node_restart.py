@@ -437,7 +437,7 @@ def test_an_ansible_that_is_gone_shows_by_the_pipe_to_it(end: str) -> None:
     if end == "read":
         os.close(reads)
     try:
-        done = subprocess.run(  # noqa: S603 - our own program
+        done = subprocess.run(
             [sys.executable, "-c", PROGRAM],
             env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
             stdin=subprocess.DEVNULL,

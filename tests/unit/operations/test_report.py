@@ -67,7 +67,7 @@ def test_all_that_was_read_is_shown(cluster: Cluster) -> None:
     k2 = state["hosts"][1]
     assert k2["groups"] == ["kafka_controllers", "kafka_brokers"]
     assert (k2["rack"], k2["error"], k2["pending"]) == ("k2", "", ["kafka"])
-    assert {"host": "k2", **HOST["certificates"][0]} in state["certificates"]  # type: ignore[index]
+    assert {"host": "k2", **HOST["certificates"][0]} in state["certificates"]  # type: ignore[index]  # a list of dictionaries
 
 
 def test_what_was_not_reached_has_its_reason(cluster: Cluster) -> None:

@@ -113,7 +113,7 @@ def test_module_waits_for_the_workers() -> None:
 
 @pytest.mark.parametrize(("token", "healthy"), [("right", True), ("wrong", False), ("", False)])
 def test_module_asks_with_the_token(token: str, healthy: bool) -> None:
-    with serving(answer("ALIVE", "w1"), token="right") as address:  # noqa: S106 - of this test
+    with serving(answer("ALIVE", "w1"), token="right") as address:
         args = {"masters": [address], "workers": ["w1"], "token": token, "fail": False}
         result = run_module("spark_health", args)
     assert result["healthy"] == healthy

@@ -16,7 +16,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.operations.user
 SHA_256, SHA_512 = "SCRAM-SHA-256", "SCRAM-SHA-512"
 SCRAM = Scram(SHA_512, 8192)
 NOW = {SHA_512: 8192}
-SECRET = "hunter2"  # noqa: S105 - nobody has it
+SECRET = "hunter2"
 READ = Acl("User:a", "topic", "flights", "literal", "read")
 WRITE = Acl("User:a", "topic", "flights", "literal", "write")
 DENIED = Acl("User:a", "topic", "flights", "literal", "read", "deny", "10.0.0.1")

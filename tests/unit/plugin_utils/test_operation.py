@@ -115,7 +115,7 @@ def test_a_holder_is_dead_when_its_number_is_that_of_another_process(
 def test_the_start_of_a_process_is_read_whatever_its_name_is(tmp_path: Path) -> None:
     program = tmp_path / "a) R 1 (b"
     program.symlink_to("/bin/sleep")
-    process = subprocess.Popen([program, "60"])  # noqa: S603 - our own link
+    process = subprocess.Popen([program, "60"])
     try:
         began, current = (int(operation._start_of(pid)) for pid in (process.pid, os.getpid()))
         assert began > current

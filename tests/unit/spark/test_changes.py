@@ -143,7 +143,7 @@ def test_neither_order_nor_repetition_changes_the_answer(
     spark: SparkSession, tmp_path: Path, seed: int
 ) -> None:
     """Topics are read at any pace, and a source that was killed sends changes again."""
-    draw = random.Random(seed)  # noqa: S311 - no secret
+    draw = random.Random(seed)
     again = draw.sample(CHANGES, 6)
     records = [("changes", change) for change in (*CHANGES, *again)] + [
         ("flights", flight) for flight in FLIGHTS

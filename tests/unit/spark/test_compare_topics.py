@@ -28,7 +28,7 @@ def topics(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[tuple[bytes | None
         def read(self, deadline: float) -> Iterator[Record]:
             for offset, (key, value) in enumerate(self.records):
                 text = None if value is None else json.dumps(value).encode()
-                record: Any = Record(0, offset, key, text, {})  # type: ignore[arg-type]
+                record: Any = Record(0, offset, key, text, {})  # type: ignore[arg-type]  # text of a stand-in
                 yield record
 
         def close(self) -> None:

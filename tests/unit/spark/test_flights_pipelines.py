@@ -230,7 +230,7 @@ def test_a_query_that_fails_ends_the_run() -> None:
             return "offsets are gone"
 
     with pytest.raises(QueryEndedError, match="query tumbling ended: offsets are gone"):
-        pipelines.finish([Failed()], threading.Event())  # type: ignore[list-item]
+        pipelines.finish([Failed()], threading.Event())  # type: ignore[list-item]  # a stand-in
 
 
 def test_sessions_and_windows_by_hand() -> None:

@@ -48,18 +48,18 @@ class Watched(ServicesTarget):
         """
         return clients.admin(self.topology.connection)
 
-    def create_topic(self, name: str, **wanted: object) -> None:
+    def create_topic(self, name: str, **layout: object) -> None:
         """Make a topic, as kafka-python has it."""
         with self.admin() as admin:
-            admin.create_topics({name: wanted}, wait_for_metadata=True)
+            admin.create_topics({name: layout}, wait_for_metadata=True)
 
-    def wait_for_acks(self, more: int = 20, seconds: float = 60) -> None:
+    def wait_for_acks(self, count: int = 20, seconds: float = 60) -> None:
         """Wait for nothing: no ledger runs."""
 
     def value(self, query: str) -> float:
         """The value of the only series that a query of Prometheus finds, 0 without any."""
-        found = self.servers.data(f"query?query={query}")["result"]
-        return float(found[0]["value"][1]) if found else 0.0
+        series = self.servers.data(f"query?query={query}")["result"]
+        return float(series[0]["value"][1]) if series else 0.0
 
 
 Injection = Callable[[Watched], contextlib.AbstractContextManager[Mapping[str, Labels]]]
@@ -85,8 +85,8 @@ class AlertingFault:
 
     def can_be_made(self, topology: Topology) -> bool:
         """Whether the cluster has what it needs."""
-        wanted = [topology.group(one) for one in self.needs]
-        return all(wanted) and (bool(topology.machines) or not self.needs_machine)
+        groups = [topology.group(group) for group in self.needs]
+        return all(groups) and (bool(topology.machines) or not self.needs_machine)
 
 
 @contextlib.contextmanager
@@ -116,10 +116,10 @@ def remove_topics(on: Watched, *names: str) -> None:
 
     def are_gone() -> bool:
         with contextlib.suppress(errors.KafkaError), on.admin() as admin:
-            left = {*names} & {*admin.list_topics()}
-            if left:
-                admin.delete_topics([*left])
-            return not left
+            remaining = {*names} & {*admin.list_topics()}
+            if remaining:
+                admin.delete_topics([*remaining])
+            return not remaining
         return False
 
     wait_for(are_gone, seconds=START_SECONDS, what=f"no topics {', '.join(names)}")

@@ -311,7 +311,7 @@ def test_a_password_that_kafka_no_longer_accepts_ends_the_session(
     client: TestClient, console: Console, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: Any) -> dict[str, Any]:
-        raise records.RecordsError("sign in again", records.SIGNED_OUT)  # noqa: TRY003
+        raise records.RecordsError("sign in again", records.SIGNED_OUT)  # noqa: TRY003 - as the reader
 
     monkeypatch.setattr(Reading, "read", refuse)
     sign_in(client, *ANNA)

@@ -37,7 +37,7 @@ class Made:
         readers = [
             Reader(
                 name,
-                KINDS.get(name, "final"),  # type: ignore[arg-type]
+                KINDS.get(name, "final"),  # type: ignore[arg-type]  # one of the names of a kind
                 [read for read, _ in rows],
                 done=name not in self.not_done,
                 moments=[moment for _, moment in rows],
@@ -90,7 +90,7 @@ def made(random: Random, records: int = 240) -> Made:
 
 @pytest.fixture
 def draft() -> Made:
-    return made(Random(5))  # noqa: S311 - a test's numbers
+    return made(Random(5))
 
 
 def test_exact_transactions_pass(draft: Made) -> None:
@@ -290,7 +290,7 @@ def test_what_the_log_holds_uncommitted_breaks_nothing(draft: Made) -> None:
 @pytest.mark.parametrize("behind", [0, 3])
 def test_inputs_after_the_end_belong_to_no_transaction(draft: Made, behind: int) -> None:
     """A record that came in after the end was asked for may be worked off or not."""
-    number = draft.history.finals()[0].ends[0] + behind  # type: ignore[index]
+    number = draft.history.finals()[0].ends[0] + behind  # type: ignore[index]  # it has read to an end
     late = Transaction(900, [(0, number)], "committed", 4000.0)
     draft.transactions.append(late)
     for rows in draft.logs.values():

@@ -26,7 +26,7 @@ from tests.unit.apps.ledger.ledger_draft import (
 
 @pytest.fixture
 def draft() -> Draft:
-    return drafted(Random(3))  # noqa: S311 - a test's numbers
+    return drafted(Random(3))
 
 
 def broken(history: History) -> set[str]:
@@ -47,7 +47,7 @@ def drop_everywhere(draft: Draft) -> None:
 
 
 def drop_the_last_everywhere(draft: Draft) -> None:
-    draft.ends = draft.history().readers[-1].ends  # type: ignore[assignment]
+    draft.ends = draft.history().readers[-1].ends  # type: ignore[assignment]  # that reader has read to an end
     value = draft.acked(1, -1).value
     assert draft.logs["final-1"][1][-1].value == value
     draft.commits = []
@@ -360,7 +360,7 @@ def test_a_skip_and_a_return_are_told_apart(draft: Draft) -> None:
     drop_from_the_live_reader(draft)
     (skipped,) = texts(draft.history(), "I6")
     assert "skips 1:" in skipped
-    replayed = drafted(Random(3))  # noqa: S311 - a test's numbers
+    replayed = drafted(Random(3))
     replay(replayed)
     assert any("goes back" in text for text in texts(replayed.history(), "I6"))
 

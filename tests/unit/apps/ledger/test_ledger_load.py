@@ -139,7 +139,7 @@ class Consumer:
 
 def produced(cluster: Cluster, folder: Path, records: int = 200) -> Any:
     """A load that has ended after so many records."""
-    load_ = Load(cluster, RUN, Journal(folder / "producer.jsonl", RUN.__dict__))  # type: ignore[arg-type]
+    load_ = Load(cluster, RUN, Journal(folder / "producer.jsonl", RUN.__dict__))  # type: ignore[arg-type]  # a stand-in
     load_.start()
     wait_for(lambda: load_.invoked >= records, seconds=SECONDS, what=f"{records} records")
     load_.stop(SECONDS)
@@ -186,7 +186,7 @@ def test_only_what_never_left_counts_as_refused(
 
 def test_what_the_client_itself_refuses_was_never_sent() -> None:
     def send(*_: Any, **__: Any) -> Any:
-        raise errors.MessageSizeTooLargeError("1 of 0 bytes")  # noqa: EM101, TRY003, RUF100 - as the client
+        raise errors.MessageSizeTooLargeError("1 of 0 bytes")  # noqa: TRY003 - as the client
 
     session, answers = session_of(send)
     session.send(RECORD)
@@ -245,7 +245,7 @@ def test_a_load_without_a_disk_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(threading, "excepthook", lambda _: None)
     journal = Journal(tmp_path / "producer.jsonl", RUN.__dict__)
     journal.close()
-    load_ = Load(Cluster(), RUN, journal)  # type: ignore[arg-type]
+    load_ = Load(Cluster(), RUN, journal)  # type: ignore[arg-type]  # a stand-in
     load_.start()
     wait_for(lambda: not load_.alive(), seconds=SECONDS, what="the end of the load")
     load_.stop(0.1)
@@ -365,7 +365,7 @@ def test_a_cluster_that_does_not_answer_fails_the_run(
     tmp_path: Path, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: Any, **__: Any) -> int:
-        raise errors.KafkaTimeoutError("no broker")  # noqa: EM101, TRY003, RUF100 - as the client
+        raise errors.KafkaTimeoutError("no broker")  # noqa: TRY003 - as the client
 
     monkeypatch.setattr(cluster, "create_topic", refuse)
     assert running.Ledger(options(tmp_path)).run() == 2

@@ -163,7 +163,7 @@ def test_a_window_is_seen_and_stays_in_the_plot(start: float, end: float) -> Non
 
 
 def test_labels_do_not_touch_and_those_of_failures_come_first() -> None:
-    random = Random(1)  # noqa: S311 - a test's numbers
+    random = Random(1)
     starts = [random.uniform(0, 95) for _ in range(400)]
     spans = [span(at, at + 3, "12", failed=n % 40 == 0) for n, at in enumerate(starts)]
     boxes = plot.boxes(spans, ACROSS)

@@ -102,7 +102,7 @@ Disks = dict[str, dict[int, list[Read]]]
 
 @pytest.fixture
 def draft() -> Draft:
-    return drafted(Random(3))  # noqa: S311 - a test's numbers
+    return drafted(Random(3))
 
 
 def disks_of(draft: Draft) -> Disks:

@@ -42,12 +42,12 @@ def worked(cluster: Cluster, folder: Path, seconds: float = 10.0) -> History:
         return Journal(folder / f"{name}.jsonl", asdict(run))
 
     journal("producer", RUN).close()
-    pipeline = Pipeline(cluster, RUN, OUTPUT, journal)  # type: ignore[arg-type]
+    pipeline = Pipeline(cluster, RUN, OUTPUT, journal)  # type: ignore[arg-type]  # a stand-in
     ends = {0: INPUTS // 2, 1: INPUTS // 2}
     pipeline.start()
     pipeline.finish(ends, 5.0, seconds)
     for name in ("final-1", "final-2"):
-        read_all(cluster, RUN, journal(name, RUN), ends, 1e12)  # type: ignore[arg-type]
+        read_all(cluster, RUN, journal(name, RUN), ends, 1e12)  # type: ignore[arg-type]  # a stand-in
     return load(folder)
 
 
@@ -129,7 +129,7 @@ def test_the_last_commit_may_be_done_without_an_answer(tmp_path: Path) -> None:
 
     def fail(name: str, number: int) -> None:
         if name == "committed" and number == 15:
-            raise errors.KafkaTimeoutError("no answer")  # noqa: EM101, TRY003, RUF100 - as the client
+            raise errors.KafkaTimeoutError("no answer")  # noqa: TRY003 - as the client
 
     history = worked(Cluster(fail), tmp_path)
     assert history.output
@@ -171,7 +171,7 @@ def test_what_a_cluster_does_wrong_is_found(tmp_path: Path, bug: str, pattern: s
 def test_a_worker_that_does_not_get_on_ends_at_its_deadline(tmp_path: Path) -> None:
     def fail(name: str, _: int) -> None:
         if name == "commit":
-            raise errors.KafkaTimeoutError("no answer")  # noqa: EM101, TRY003, RUF100 - as the client
+            raise errors.KafkaTimeoutError("no answer")  # noqa: TRY003 - as the client
 
     history = worked(Cluster(fail), tmp_path, seconds=0.5)
     assert history.output
@@ -233,5 +233,5 @@ def test_a_worker_needs_a_group_of_its_own() -> None:
             assert isolation == "read_committed"
             return super().consumer(group, isolation)
 
-    Worker(Asked(), RUN, OUTPUT, None)  # type: ignore[arg-type]
+    Worker(Asked(), RUN, OUTPUT, None)  # type: ignore[arg-type]  # a stand-in
     assert groups == ["t-out"]

@@ -18,7 +18,7 @@ from tests.unit.apps.ledger.ledger_draft import WALL, Draft, drafted, remove, wi
 
 @pytest.fixture
 def draft() -> Draft:
-    return drafted(Random(3))  # noqa: S311 - a test's numbers
+    return drafted(Random(3))
 
 
 # What proves nothing
@@ -163,7 +163,7 @@ def test_a_gap_is_that_of_the_worst_partition_and_belongs_to_its_change() -> Non
 
 
 def test_a_window_has_what_touches_it(draft: Draft) -> None:
-    random = Random(5)  # noqa: S311 - a test's numbers
+    random = Random(5)
     for _ in range(40):
         start = random.uniform(-8, 8)
         draft.events.append(Event("k", None, "x", WALL + start, WALL + start + random.random()))
@@ -236,7 +236,7 @@ def test_what_a_change_took_is_summed_up_by_its_parts(draft: Draft) -> None:
 
 def test_what_is_reordered_counts_for_both_reasons() -> None:
     problems = [Violation(name, "w", ()) for name in ("I5", "I5", "I8", "I3")]
-    counts = _counts(drafted(Random(3)).history(), problems)  # noqa: S311 - a test's numbers
+    counts = _counts(drafted(Random(3)).history(), problems)
     assert (counts["reordered"], counts["duplicated"], counts["lost"]) == (3, 1, 0)
 
 

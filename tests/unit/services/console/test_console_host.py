@@ -182,7 +182,7 @@ def test_the_program_runs_with_what_the_host_has(tmp_path: Path) -> None:
         link = (site / name.replace(".", "/")).with_suffix(location.suffix)
         link.parent.mkdir(exist_ok=True)
         link.symlink_to(location)
-    done = subprocess.run(  # noqa: S603 - this program and its own words
+    done = subprocess.run(
         [sys.executable, "-S", "-P", "-m", "apps.console", str(tmp_path / "none.json")],
         env={**os.environ, "PYTHONPATH": f"{tmp_path}:{site}", "PYTHONNOUSERSITE": "1"},
         cwd=tmp_path,

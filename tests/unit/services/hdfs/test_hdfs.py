@@ -29,7 +29,7 @@ def hosts(
 
 def site(host: HdfsHost, name: str) -> dict[str, str | None]:
     """What Hadoop reads in a file."""
-    root = ET.fromstring(host.files()[f"/etc/hdfs/{name}-site.xml"]["content"])  # noqa: S314 - ours
+    root = ET.fromstring(host.files()[f"/etc/hdfs/{name}-site.xml"]["content"])
     return {str(element.findtext("name")): element.findtext("value") for element in root}
 
 

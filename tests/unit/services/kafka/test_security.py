@@ -527,15 +527,15 @@ def test_a_password_is_the_given_one_else_the_kept_one() -> None:
     users = [{"name": "app", "password": "given-secret"}, {"name": "other"}]
     passwords = {"app": "kept-1", "other": "kept-2", security.ADMIN: "kept-3", "unknown": "kept-4"}
     node = with_passwords(closed(kafka_users=users), passwords).kafka["b1"]
-    assert user(node, "app").password == "given-secret"  # noqa: S105 - of this test
-    assert user(node, "other").password == "kept-2"  # noqa: S105 - of this test
+    assert user(node, "app").password == "given-secret"
+    assert user(node, "other").password == "kept-2"
     assert [user.name for user in node.security.users_without_password] == [security.LEDGER]
     assert "unknown" not in names(node)
 
 
 def test_a_password_is_not_shown() -> None:
     deployment = with_passwords(closed(), {security.ADMIN: "hunter2"})
-    assert user(deployment.kafka["b1"], security.ADMIN).password == "hunter2"  # noqa: S105 - of this test
+    assert user(deployment.kafka["b1"], security.ADMIN).password == "hunter2"
     for shown in (
         deployment.inventory,
         deployment.kafka["b1"],
@@ -557,7 +557,7 @@ def test_a_user_may_have_the_grants_of_another_entry() -> None:
 
 
 def test_a_second_user_as_the_page_shows_it() -> None:
-    page = (ROOT / "docs/security.md").read_text().partition("second user")[2]
+    page = (ROOT / "docs/deploy/security.md").read_text().partition("second user")[2]
     text = page.partition("```yaml\n")[2].partition("```")[0]
     deployment = closed(**yaml.safe_load(text))
     assert not [
@@ -629,7 +629,7 @@ def test_a_client_of_an_open_cluster_logs_in_nowhere() -> None:
 
 # Jobs of Spark
 
-PASSWORD = "hunter2"  # noqa: S105 - of no user
+PASSWORD = "hunter2"
 KAFKA_LOGIN = login_file(security.STREAM)
 
 

@@ -152,7 +152,7 @@ def test_the_program_starts_from_its_own_files_and_the_library_alone(tmp_path: P
     settings = json.loads(exporter().files()[exporter().settings_file]["content"])
     settings |= {"client": str(properties), "library": str(Path(library.origin).parents[1])}
     (tmp_path / "settings.json").write_text(json.dumps(settings))
-    done = subprocess.run(  # noqa: S603 - our own program
+    done = subprocess.run(
         [sys.executable, "-S", "-m", "apps.lag_exporter", tmp_path / "settings.json"],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(tmp_path / "program")},

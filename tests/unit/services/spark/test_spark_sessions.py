@@ -25,7 +25,7 @@ GROUPS = {"spark_masters": ["m1"], "spark_workers": ["w1"], "spark_metastore": [
 SESSIONS = "/etc/spark/client/spark-defaults.conf"
 DERBY = "/var/lib/spark/metastore/derby.properties"
 URL = "spark.hadoop.javax.jdo.option.ConnectionURL"
-PASSWORD = "spark.hadoop.javax.jdo.option.ConnectionPassword"  # noqa: S105 - the name of a key
+PASSWORD = "spark.hadoop.javax.jdo.option.ConnectionPassword"
 
 
 def files(host: str = "w1", *, catalog: bool = True, **variables: Any) -> dict[str, Any]:
@@ -135,7 +135,7 @@ def command(tmp_path: Path) -> Any:
         target.write_text('#!/bin/sh\necho "${MASTER:-none} $SPARK_CONF_DIR $(umask) $*"\n')
         target.chmod(0o755)
         environment = {"SPARK_CONF_DIR": str(tmp_path), **environment, "PATH": "/usr/bin:/bin"}
-        return subprocess.run(  # noqa: S603 - the launcher
+        return subprocess.run(
             ["/bin/sh", tmp_path / name, *words],
             env=environment,
             capture_output=True,
