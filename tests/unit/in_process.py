@@ -89,17 +89,17 @@ def trusted(value: object) -> object:
 
 @dataclass
 class AnsibleRun:
-    """One run of Ansible with an inventory; tasks see what tasks before them left.
-
-    `module` answers for modules on hosts, `calls` are their names and options. `tmpdir` is the
-    temporary directory there, `removed` are those that were removed.
-    """
+    """One run of Ansible with an inventory; tasks see what tasks before them left."""
 
     inventory: Path
     module: Module = no_module
+    """Answers for modules on hosts."""
     calls: list[tuple[str, Answer]] = field(default_factory=list)
+    """The names and options of modules on hosts."""
     tmpdir: str | None = "/nonexistent"
+    """The temporary directory on hosts."""
     removed: list[str | None] = field(default_factory=list)
+    """The temporary directories that were removed."""
 
     def __post_init__(self) -> None:
         """Read the inventory."""

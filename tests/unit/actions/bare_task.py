@@ -16,12 +16,14 @@ from tests.unit.in_process import Answer, Module, no_module
 
 @dataclass
 class Tasks:
-    """Tasks over one cluster; `module` answers for modules on hosts, `calls` are their options."""
+    """Tasks over one cluster."""
 
     monkeypatch: pytest.MonkeyPatch
     cluster: Cluster
     module: Module = no_module
+    """Answers for modules on hosts."""
     calls: list[tuple[str, Answer]] = field(default_factory=list)
+    """The names and options of modules on hosts."""
 
     def run(
         self,

@@ -28,21 +28,22 @@ class Stored:
 
 @dataclass
 class FakeAdmin:
-    """A cluster with credentials, user and mechanism -> one, and ACLs.
-
-    `codes` is user or principal -> the error code of its changes, `whole` that of every question,
-    `message` what Kafka says with them. `requests` are those that were sent, `writes` those of them
-    that change something.
-    """
+    """A cluster with credentials and ACLs."""
 
     credentials: dict[tuple[str, int], Stored] = field(default_factory=dict)
+    """User and mechanism -> credential."""
     acls: set[AclKey] = field(default_factory=set)
     codes: dict[str, int] = field(default_factory=dict)
+    """User or principal -> the error code of its changes."""
     whole: int = OK
+    """The error code of every question."""
     acls_whole: int = OK
     message: str | None = "not today"
+    """What Kafka says with the error codes."""
     requests: list[Any] = field(default_factory=list)
+    """The requests that were sent."""
     writes: list[str] = field(default_factory=list)
+    """Those requests that change something."""
 
     @property
     def _manager(self) -> FakeAdmin:

@@ -33,7 +33,7 @@ LOADING, NOT_LEADER, NOT_FOUND, NO_TOPIC = 14, 6, 69, 3
 
 @dataclass
 class Stored:
-    """A group of a cluster; `code` is the error code of all questions about it."""
+    """A group of a cluster."""
 
     coordinator: int = 1
     state: str = "Stable"
@@ -41,22 +41,24 @@ class Stored:
     members: int = 1
     committed: dict[tuple[str, int], int] = field(default_factory=dict)
     code: int = 0
+    """The error code of all questions about the group."""
 
 
 @dataclass
 class FakeBrokers:
-    """An admin client of a cluster: partition -> leader and end, and groups by name.
-
-    Of `down` brokers no answer comes. `asked` has broker and request, in the order of requests.
-    """
+    """An admin client of a cluster."""
 
     groups: dict[str, Stored] = field(default_factory=dict)
+    """Groups by name."""
     partitions: dict[tuple[str, int], tuple[int, int]] = field(default_factory=dict)
+    """Partition -> leader and end."""
     brokers: tuple[int, ...] = (1, 2, 3)
     down: tuple[int, ...] = ()
+    """Brokers of which no answer comes."""
     known: tuple[int, ...] = ()
     updates: list[int] = field(default_factory=list)
     asked: list[tuple[int | None, Any]] = field(default_factory=list)
+    """Broker and request, in the order of requests."""
 
     @property
     def _manager(self) -> FakeBrokers:

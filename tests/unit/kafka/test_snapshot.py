@@ -159,9 +159,10 @@ def test_only_shrunk_topics_need_their_settings() -> None:
 
 @dataclass
 class Admin:
-    """As much of an admin client as a snapshot asks; `settings` is topic -> key -> value."""
+    """As much of an admin client as a snapshot asks."""
 
     settings: dict[str, dict[str, str]]
+    """Topic -> key -> value."""
     kraft: Callable[[], Any] = lambda: quorum([(1, 100, 5000)])
     asked: list[list[str]] = field(default_factory=list)
 

@@ -36,10 +36,11 @@ class Task:
 
 @dataclass
 class Clock:
-    """Time that passes only where somebody waits; `at` is what then happens."""
+    """Time that passes only where somebody waits."""
 
     now: float = 0
     at: dict[float, Callable[[], None]] = field(default_factory=dict)
+    """What happens when that time has passed."""
 
     def monotonic(self) -> float:
         return self.now

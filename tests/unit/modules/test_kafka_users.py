@@ -37,18 +37,16 @@ CERTIFICATE = {"name": "CN=c", "grants": [{"cluster": True, "operations": ["alte
 
 @dataclass
 class Kafka:
-    """A cluster with its listener of clients, and a time that passes only in sleep.
-
-    Brokers answer from the time `up` on, and accept logins from `logins_up` on. `late` is how long
-    they do not accept a password after it was set; `lagging` one that does so only when it is asked
-    alone.
-    """
+    """A cluster with its listener of clients, and a time that passes only in sleep."""
 
     admin: FakeAdmin = field(default_factory=FakeAdmin)
     now: float = 0.0
     up: float = 0.0
+    """The time from which on brokers answer."""
     logins_up: float = 0.0
+    """The time from which on brokers accept logins."""
     late: float = 0.0
+    """How long brokers do not accept a password after it was set."""
     set_at: float = -1000.0
     tried: list[tuple[str, bool]] = field(default_factory=list)
     stops_after: int = 1000

@@ -51,15 +51,18 @@ class Task:
 class Registry:
     """Subjects with the schemas of their versions, levels, and the changes that were asked for.
 
-    It refuses schemas that contain BROKEN, requests that `refused` has, and the removal of versions
-    to which others refer. `references` are pairs of versions; the id of a schema is the place of
-    its version among them. Ids of versions that are not there are those of removed ones.
+    It refuses schemas that contain BROKEN, and the removal of versions to which others refer.
     """
 
     schemas: dict[str, dict[int, str]] = field(default_factory=dict)
     references: list[tuple[Version, Version]] = field(default_factory=list)
+    """Pairs of versions; the id of a schema is the place of its version among them.
+
+    Ids of versions that are not there are those of removed ones.
+    """
     levels: dict[str, str] = field(default_factory=dict)
     refused: dict[str, int] = field(default_factory=dict)
+    """Requests that are refused."""
     level: str = "BACKWARD"
     sent: list[str] = field(default_factory=list)
 

@@ -35,16 +35,17 @@ DEFAULTS = {THREADS: "8", RATIO: "0.5", LISTS: "delete", MIN_ISR: "1"}
 
 @dataclass
 class FakeBroker:
-    """A broker with its file as it started, its own dynamic entries and the cluster's.
-
-    `writes` are the changes it took, with whether they were for the whole cluster.
-    """
+    """A broker with its static and its dynamic configuration."""
 
     static: dict[str, str] = field(default_factory=dict)
+    """Its file as it started."""
     entries: dict[str, str] = field(default_factory=dict)
+    """Its own dynamic entries."""
     of_all: dict[str, str] = field(default_factory=dict)
+    """The dynamic entries of the cluster."""
     elr: bool = False
     writes: list[tuple[bool, dict[str, str | None]]] = field(default_factory=list)
+    """The changes it took, with whether they were for the whole cluster."""
 
     def has_elr(self) -> bool:
         return self.elr

@@ -175,11 +175,7 @@ def test_eligible_leader_replicas_say_what_becomes_of_min_insync_replicas() -> N
 
 @dataclass
 class FakeCluster:
-    """A cluster of two brokers and three controllers that takes what it supports.
-
-    `refuses` is feature -> why, `silent` tells that no broker answers a real change, `slow` are the
-    brokers that do not show a level. `dry` and `updates` are what was asked for and what was made.
-    """
+    """A cluster of two brokers and three controllers that takes what it supports."""
 
     finalized_levels: dict[str, int]
     runs: str = "4.3.1"
@@ -187,10 +183,15 @@ class FakeCluster:
     observers: tuple[int, ...] = (1, 2)
     quorum: bool = True
     refuses: Mapping[str, str] = field(default_factory=dict)
+    """Feature -> the reason why its change is refused."""
     silent: bool = False
+    """No broker answers a real change."""
     slow: list[int] = field(default_factory=list)
+    """The brokers that do not show a level."""
     updates: list[dict[str, int]] = field(default_factory=list)
+    """The changes that were made."""
     dry: list[dict[str, int]] = field(default_factory=list)
+    """The changes that were only validated."""
 
     def __post_init__(self) -> None:
         self.finalized_levels = dict(self.finalized_levels)
