@@ -542,10 +542,16 @@ def without_reason(text: str) -> list[str]:
 
 def test_every_exception_from_a_check_has_its_reason() -> None:
     pages = (".md", ".json", ".csv")
-    texts = {x: x.read_bytes().decode(errors="replace") for x in tracked() if x.suffix not in pages}
+    texts = {
+        path: path.read_bytes().decode(errors="replace")
+        for path in tracked()
+        if path.suffix not in pages
+    }
     texts.pop(Path(__file__))
     assert any(_MARKER.search(text) for text in texts.values())
-    assert not {relative(x): lines for x, text in texts.items() if (lines := without_reason(text))}
+    assert not {
+        relative(path): lines for path, text in texts.items() if (lines := without_reason(text))
+    }
 
 
 # Every check is able to fail
