@@ -30,7 +30,7 @@ def order(seed: int, topology: Topology) -> Iterator[Fault]:
     fitting = [
         fault for fault in FAULTS if not fault.unsupported_reason(topology) and not fault.long
     ]
-    chosen = random.Random(seed)  # noqa: S311 - to be repeated, not to be secret
+    chosen = random.Random(seed)
     while True:
         yield chosen.choice(fitting)
 

@@ -246,7 +246,7 @@ def bugs(module: str, original: str, sample: int) -> tuple[list[Bug], bool]:
     """
     candidates = [*_candidates(original)]
     if len(candidates) > sample:
-        random.Random(module).shuffle(candidates)  # noqa: S311 - no secret
+        random.Random(module).shuffle(candidates)
     meanings, planned = {_meaning(original)}, list[Bug]()
     for name, occurrence in candidates:
         if len(planned) == sample:
@@ -304,9 +304,7 @@ def _meaning(text: str) -> str:
 @contextmanager
 def workers(count: int) -> Iterator[ProcessPoolExecutor]:
     """Give processes, each with a copy of the working tree for one bug at a time."""
-    names = subprocess.run(  # noqa: S603 - our own command
-        COPIED, cwd=ROOT, capture_output=True, text=True, check=True
-    ).stdout
+    names = subprocess.run(COPIED, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     context = multiprocessing.get_context("fork")
     free = context.SimpleQueue()
     with tempfile.TemporaryDirectory(prefix="millrace-mutate-") as directory:

@@ -31,7 +31,7 @@ def playbook(path: str, *arguments: str, inventory: Path = INVENTORY) -> dict[st
     ansible = Path(sys.executable).parent / "ansible-playbook"
     begun, used = time.monotonic(), _processor_seconds()
     with LOG.open("a") as log:
-        subprocess.run(  # noqa: S603 - our own playbooks
+        subprocess.run(
             [ansible, "-i", inventory, path, *arguments],
             cwd=ROOT,
             env=ENV,

@@ -146,7 +146,7 @@ cat {path}.answer
 def plain_place(client: Path) -> Iterator[Place]:
     """The process without Spark, on this machine."""
     with LOG.open("a") as log:
-        process = subprocess.Popen(  # noqa: S603 - our own program
+        process = subprocess.Popen(
             [sys.executable, "-m", "tests.bench.plain_consumer", str(client)],
             cwd=ROOT,
             env=environment(),

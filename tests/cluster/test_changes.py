@@ -1,4 +1,4 @@
-"""What an inventory's connectors and jobs make of captured tables, from outside: docs/cdc.md."""
+"""What an inventory's connectors and jobs make of captured tables, from outside: docs/operate/cdc.md."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ def test_people_without_rights_write_nothing(
 
 def test_commands_of_the_page_work(hosts: dict[str, Host], namenode: str) -> None:
     try:
-        for command in guide.commands("Who may use it", ROOT / "docs/hdfs.md"):
+        for command in guide.commands("Who may use it", ROOT / "docs/operate/hdfs.md"):
             printed = hosts[namenode].check_output(command)
         assert "/user" in printed
     finally:

@@ -24,7 +24,7 @@ SESSION_MS = 6000
 """The shortest that brokers grant by default (group.min.session.timeout.ms)."""
 
 
-class Member(ConsumerRebalanceListener):  # type: ignore[misc] # no types
+class Member(ConsumerRebalanceListener):  # type: ignore[misc]  # no types
     """A consumer that polls all the time in a thread of its own, and commits what it has read.
 
     kafka-python 3.0 throws away a join that ends while nobody polls, and joins again.

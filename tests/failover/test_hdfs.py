@@ -21,7 +21,7 @@ from tests.support.lab.topology import ROOT, Topology
 from tests.support.services.spark import DRIVER
 from tests.support.wait import wait_for
 
-PAGE = ROOT / "docs/hdfs.md"
+PAGE = ROOT / "docs/operate/hdfs.md"
 JOB = "archive"
 CLIENT = f"/etc/spark/job-{JOB}-kafka.properties"
 

@@ -38,7 +38,7 @@ from tests.support.recap import changed
 from tests.support.services import mirror_user
 from tests.support.wait import wait_for
 
-PAGE = ROOT / "docs/mirroring.md"
+PAGE = ROOT / "docs/operate/mirroring.md"
 FIRST, SECOND = "first", "second"
 PARTITIONS = 3
 

@@ -30,7 +30,7 @@ from tests.support.recap import changed
 from tests.support.services.registry import Login
 from tests.support.wait import wait_for
 
-PAGE = ROOT / "docs/schema_registry.md"
+PAGE = ROOT / "docs/operate/schema_registry.md"
 SUBJECTS = f"{CONFLUENT}/subjects"
 PREFIX = f"test-{uuid.uuid4().hex[:8]}"
 PLANES, WINGS, DEPARTURES, POSITIONS = (

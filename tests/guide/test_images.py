@@ -1,4 +1,4 @@
-"""The job of docs/images.md: frames are judged once, through a crash, or refused with a reason."""
+"""The job of docs/develop/images.md: frames are judged once, through a crash, or refused with a reason."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Job:
     def run(self, command: str, *arguments: str) -> str:
         """What a command of the page prints; it has to succeed."""
         words = [self.put(command), *arguments]
-        done = subprocess.run(  # noqa: S603 - the commands of the page
+        done = subprocess.run(
             ["/bin/sh", "-c", f'{words[0]} "$@"', "sh", *arguments],
             cwd=ROOT,
             env=self.plays.environment,
@@ -159,7 +159,7 @@ def labels(job: Job) -> dict[str, str]:
         if path.stat().st_size > LARGE:
             shutil.copy(path, job.folder / "large")
     copy = f"src={job.folder}/large/ dest={job.store}/ mode=0644 directory_mode=0755"
-    job.host.ansible("copy", copy, check=False, become=True)  # type: ignore[call-arg]
+    job.host.ansible("copy", copy, check=False, become=True)  # type: ignore[call-arg]  # testinfra's types do not know `become`
     printed = job.run(send)
     assert re.search(r"[1-9]\d* references", printed), printed
     wait_for(job.results, seconds=180, what="a result")

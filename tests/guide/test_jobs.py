@@ -1,4 +1,4 @@
-"""Jobs as docs/jobs.md describes them: the template is deployed, updated and removed."""
+"""Jobs as docs/develop/jobs.md describes them: the template is deployed, updated and removed."""
 
 from __future__ import annotations
 
@@ -205,7 +205,7 @@ def test_a_new_version_reads_the_history_and_is_compared(job: Deployed, admin: A
         command = command.replace(" python ", f" {sys.executable} ")
 
         def compared() -> subprocess.CompletedProcess[str]:
-            return subprocess.run(  # noqa: S603 - the command of the page
+            return subprocess.run(
                 ["/bin/sh", "-c", command], cwd=ROOT, capture_output=True, text=True, check=False
             )
 

@@ -1,4 +1,4 @@
-"""The programs of docs/clients.md, by the commands of the page, in a full run as their own users.
+"""The programs of docs/develop/clients.md, by the commands of the page, in a full run as their own users.
 
 A quick run starts the first programs alone, as an administrator.
 """

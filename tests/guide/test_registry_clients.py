@@ -100,7 +100,7 @@ def test_the_commands_of_the_page(registry: Clients, topic: str, form: str) -> N
         line for line in guide.commands(SECTION, guide.CLIENTS) if line.endswith(f" {form}")
     ]
     _, program, _, _, _ = command.split()
-    done = subprocess.run(  # noqa: S603 - a program of the page
+    done = subprocess.run(
         [sys.executable, program, str(registry.directory), topic, form],
         cwd=ROOT,
         capture_output=True,
@@ -178,10 +178,12 @@ def test_spark_reads_each_record_by_the_schema_of_its_writer(
 
 
 def converters(registry: Registry, connector: str) -> dict[str, Any]:
-    """The properties of docs/connect.md for key and value; `connector` has a file of secrets."""
+    """The properties of docs/operate/connect.md for key and value; `connector` has a file of secrets."""
     [text] = [
         block
-        for block in guide.blocks("Avro and a schema registry", "yaml", ROOT / "docs/connect.md")
+        for block in guide.blocks(
+            "Avro and a schema registry", "yaml", ROOT / "docs/operate/connect.md"
+        )
         if CONVERTER in block
     ]
     address = next(iter(registry.rest_addresses.values()))

@@ -1,4 +1,4 @@
-"""Spark as its users know it: the commands of docs/spark.md, as members of the group type them."""
+"""Spark as its users know it: the commands of docs/develop/spark.md, as members of the group type them."""
 
 from __future__ import annotations
 

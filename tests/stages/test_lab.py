@@ -172,10 +172,10 @@ SPARK_REMOTE=${{SPARK_REMOTE%token=*}}token=wrong
 ! {program.replace("~", str(tmp_path))}
 """
     *options, host = tunnel.replace(" -f", "").split()[1:]
-    with subprocess.Popen(  # noqa: S603 - our own command
+    with subprocess.Popen(
         ["./lab", "ssh", host, *options], cwd=ROOT, env={**os.environ, "LAB_NAME": NAME}
     ) as forwarding:
-        done = subprocess.run(  # noqa: S603 - the commands of the page
+        done = subprocess.run(
             ["/bin/bash", "-c", script], capture_output=True, text=True, check=False, timeout=600
         )
         forwarding.terminate()

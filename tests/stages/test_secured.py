@@ -71,13 +71,13 @@ LAB = {
     "ANSIBLE_CACHE_PLUGIN_CONNECTION": str(FACTS),
 }
 INVENTORY = STATE / "inventory"
-PASSWORD = "known-Secret-7b1f09"  # noqa: S105 - to be searched for
-OTHER_PASSWORD = "changed-Secret-2c44e1"  # noqa: S105 - as above
+PASSWORD = "known-Secret-7b1f09"
+OTHER_PASSWORD = "changed-Secret-2c44e1"
 TOPIC = {"num_partitions": 1, "replication_factor": 3}
 HOSTS = ("k1", "k2", "k3")
 OPEN, CLIENTS, BROKERS, PARTNERS, TOKENS = 9092, 9095, 9094, 9097, 9098  # ports
 KEYS = "/etc/kafka/certificates"
-TOKEN_KEYS = "/etc/token-keys.json"  # noqa: S105 - a path
+TOKEN_KEYS = "/etc/token-keys.json"
 AUDIENCE = "millrace"
 RIGHT: dict[str, Any] = {"sub": "partner", "aud": AUDIENCE}
 DENIALS = "/var/log/kafka/authorizer.log"
@@ -374,7 +374,7 @@ def test_what_clients_see_is_no_key_of_a_node(site: Site, tmp_path: Path) -> Non
     assert shown.read_text().strip() not in on_host("k1", f"cat {KEYS}/node.pem")
     for purpose, right in (("sslserver", True), ("sslclient", False)):
         command = ["openssl", "verify", "-CAfile", str(site.folder / "ca.pem"), "-purpose", purpose]
-        done = subprocess.run([*command, str(shown)], capture_output=True, check=False)  # noqa: S603 - fixed words
+        done = subprocess.run([*command, str(shown)], capture_output=True, check=False)
         assert (done.returncode == 0) == right, purpose
 
 
@@ -464,19 +464,19 @@ def java_topics(site: Site, config: Path) -> list[str]:
     tarball = site.known.cluster.brokers[0].distribution.tarball
     servers = parse_properties(config.read_text())["bootstrap.servers"]
     with tempfile.TemporaryDirectory() as home:
-        subprocess.run(["tar", "-xf", tarball, "-C", home, "./libs"], check=True)  # noqa: S603, S607 - the lab's own
+        subprocess.run(["tar", "-xf", tarball, "-C", home, "./libs"], check=True)
         command = ["java", "-Xmx128m", "-cp", f"{home}/libs/*"]
         command += ["org.apache.kafka.tools.TopicCommand", "--bootstrap-server", servers]
         command += ["--command-config", str(config), "--list"]
-        done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60)  # noqa: S603 - the lab's own
+        done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60)
     return done.stdout.split()
 
 
 def kcat(config: Path) -> str:
     """What kcat lists; Debian's librdkafka is older than 2.6.1, which Kafka 4 needs for SCRAM."""
     bundled = next(Path(sys.prefix).glob("lib/*/site-packages/confluent_kafka.libs/librdkafka-*"))
-    done = subprocess.run(  # noqa: S603 - fixed words
-        ["kcat", "-F", config, "-L"],  # noqa: S607 - the one on PATH
+    done = subprocess.run(
+        ["kcat", "-F", config, "-L"],
         env={**os.environ, "LD_PRELOAD": str(bundled), "LD_LIBRARY_PATH": str(bundled.parent)},
         check=True,
         capture_output=True,
@@ -581,7 +581,7 @@ def test_a_new_secret_of_spark_reaches_all_its_processes(site: Site) -> None:
 WRONG_SECRET = """spark.authenticate true
 spark.authenticate.secret wrong
 spark.network.crypto.enabled true
-spark.network.crypto.saslFallback true"""  # noqa: S105 - of no cluster
+spark.network.crypto.saslFallback true"""
 OWN_CONFIGURATION = "set -a; . /etc/spark/environment; cd /; export SPARK_CONF_DIR=$(mktemp -d)"
 WORKER = "org.apache.spark.deploy.worker.Worker"
 DRIVER = "org.apache.spark.sql.hive.thriftserver.SparkSQLCLIDriver"
@@ -639,7 +639,7 @@ def test_passwords_and_keys_are_nowhere_else(site: Site) -> None:
     assert len(excerpts) > 2 * len(HOSTS)
     # No play of ours gathers facts: these show that the cache was in use.
     gather = ["ansible", "k1", f"--inventory={INVENTORY}", "--module-name=ansible.builtin.setup"]
-    subprocess.run(gather, cwd=ROOT, env={**os.environ, **LAB}, check=True, capture_output=True)  # noqa: S603 - fixed words
+    subprocess.run(gather, cwd=ROOT, env={**os.environ, **LAB}, check=True, capture_output=True)
     facts = "".join(path.read_text() for path in FACTS.iterdir())
     assert facts
     assert not [text for text in excerpts if text in facts]
@@ -787,7 +787,7 @@ def each_grant(user: str) -> list[tuple[str, str, str]]:
 def run_program(*words: str, seconds: float) -> subprocess.CompletedProcess[str]:
     """Run a program of the repository on this machine."""
     path = os.pathsep.join(str(ROOT / folder) for folder in (".", "spark", "collections"))
-    return subprocess.run(  # noqa: S603 - our own programs
+    return subprocess.run(
         [sys.executable, "-m", *words],
         env={**os.environ, "PYTHONPATH": path},
         stdout=subprocess.PIPE,

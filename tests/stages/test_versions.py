@@ -64,7 +64,7 @@ def official(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, s
     home = CACHE / f"kafka-{version}-{checksum(version)}.tar"
     if not home.is_file():
         command = [str(ROOT / "artifacts/pack"), "kafka", version, str(home)]
-        subprocess.run(command, check=True, env={**os.environ, "PYTHON": sys.executable})  # noqa: S603 - our own script
+        subprocess.run(command, check=True, env={**os.environ, "PYTHON": sys.executable})
     path = tmp_path_factory.mktemp("mirror") / f"kafka_2.13-{version}.tgz"
     sha512 = archive.pack(home, version, path)
     yield path, sha512
@@ -142,7 +142,7 @@ def test_table_of_javas_options_is_what_the_binary_takes(tmp_path: Path) -> None
     table = tmp_path / "flags.json"
     table.write_text(jvm_options.TABLE.read_text())
     command = [sys.executable, str(ROOT / "artifacts/java/flags.py"), str(table), "java"]
-    subprocess.run(command, check=True)  # noqa: S603 - our own script
+    subprocess.run(command, check=True)
     assert table.read_text() == jvm_options.TABLE.read_text()
 
 

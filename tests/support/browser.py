@@ -86,7 +86,7 @@ class Browser:
 def browser() -> Iterator[Browser]:
     """Return a browser; it ends with the block."""
     command = [DRIVER, "--port=0"]
-    driver = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)  # noqa: S603 - fixed words
+    driver = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         assert driver.stdout is not None
         port = next(

@@ -12,13 +12,13 @@ import yaml
 
 from tests.support.lab.topology import ROOT
 
-GUIDE = ROOT / "docs/guide.md"
-OPERATIONS = ROOT / "docs/operations.md"
-SPARK = ROOT / "docs/spark.md"
-JOBS = ROOT / "docs/jobs.md"
-STREAMING_SQL = ROOT / "docs/streaming-sql.md"
-CLIENTS = ROOT / "docs/clients.md"
-IMAGES = ROOT / "docs/images.md"
+GUIDE = ROOT / "docs/operate/guide.md"
+OPERATIONS = ROOT / "docs/operate/operations.md"
+SPARK = ROOT / "docs/develop/spark.md"
+JOBS = ROOT / "docs/develop/jobs.md"
+STREAMING_SQL = ROOT / "docs/develop/streaming-sql.md"
+CLIENTS = ROOT / "docs/develop/clients.md"
+IMAGES = ROOT / "docs/develop/images.md"
 
 
 def section(title: str, document: Path = GUIDE) -> str:

@@ -56,7 +56,7 @@ def ledger_running(
     config = write_client_config(
         topology.connection, folder / "client.properties", request_timeout_ms=request_timeout_ms
     )
-    process = subprocess.Popen(  # noqa: S603 - our own program
+    process = subprocess.Popen(
         [
             sys.executable,
             "-m",
@@ -116,7 +116,7 @@ def report() -> str:
 
 def ledger(command: str, *arguments: str | Path) -> str:
     """The output of a command of the ledger on a run that has begun."""
-    done = subprocess.run(  # noqa: S603 - our own program
+    done = subprocess.run(
         [sys.executable, "-m", "apps.ledger", command, *arguments],
         cwd=ROOT,
         env=environment(),
@@ -167,4 +167,4 @@ def fetch(target: Target, where: str, folder: Path) -> None:
     for path in target.topology.cluster.kafka[where].data_dirs:
         command = f"cd {path} && tar -c {target.topic}-[0-9]*/*.log 2> /dev/null | base64 -w0"
         packed = target.sh(where, command)
-        subprocess.run(["tar", "-xo"], input=base64.b64decode(packed), cwd=folder, check=True)  # noqa: S607 - the system's
+        subprocess.run(["tar", "-xo"], input=base64.b64decode(packed), cwd=folder, check=True)

@@ -1,4 +1,4 @@
-"""The captured tables of docs/cdc.md on a cluster, and what becomes of their changes."""
+"""The captured tables of docs/operate/cdc.md on a cluster, and what becomes of their changes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.support.lab.topology import ROOT, Topology
 from tests.support.services.postgresql import sql
 from tests.support.wait import wait_for_none
 
-PAGE = ROOT / "docs/cdc.md"
+PAGE = ROOT / "docs/operate/cdc.md"
 SOURCE_NAME, SINK_NAME = "flights-source", "flights-results"
 LIMIT = 20_000
 """How many flights are published."""

@@ -1,4 +1,4 @@
-"""The user of another cluster as which a mirror reads there, as docs/mirroring.md describes it."""
+"""The user of another cluster as which a mirror reads there, as docs/operate/mirroring.md describes it."""
 
 from __future__ import annotations
 

@@ -38,8 +38,8 @@ class Tasks:
         connection = SimpleNamespace(_shell=SimpleNamespace(tmpdir="/nonexistent"))
         made = action.ActionModule(task, connection, None, None, None, None)
         made._execute_module = self._execute_module
-        answer: Answer = made.run(task_vars=dict(variables or {}))
-        return answer
+        result: Answer = made.run(task_vars=dict(variables or {}))
+        return result
 
     def _execute_module(
         self, module_name: str, module_args: Answer, task_vars: Mapping[str, Any]

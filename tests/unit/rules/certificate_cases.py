@@ -15,7 +15,7 @@ from tests.unit.rules.draft import NODES, Case, Change, Draft, Legal
 SITE = OutsideCa.new("Site")
 TRUSTED = pem(SITE.certificate)
 KEY, CHAIN = "ssl.keystore.key", "ssl.keystore.certificate.chain"
-PASSWORD = "hunter2"  # noqa: S105 - of a test
+PASSWORD = "hunter2"
 PROVIDED = "${file:/etc/kafka/secrets:key}"
 
 

@@ -30,7 +30,7 @@ DISKS = (("/data1", "LABEL=one", "xfs"), ("/data2", "LABEL=two", "xfs"))
 LAG = "log.cleaner.{}.compaction.lag.ms"
 JAVA = "kafka_java_options"
 JKS = {"keystore_type": "JKS", "keystore_location": "/etc/kafka/tls/users.jks"}
-PASSWORD = "${file:/etc/kafka/secrets:store}"  # noqa: S105 - refers to a file
+PASSWORD = "${file:/etc/kafka/secrets:store}"
 STORE = "/etc/kafka/tls/node.p12"
 SUITE = "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384"
 JMX = "-Dcom.sun.management.jmxremote.port"

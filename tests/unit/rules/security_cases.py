@@ -9,7 +9,7 @@ from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.invento
 
 from tests.unit.rules.draft import Case, Change, Draft, Legal
 
-PASSWORD = "hunter2-hunter2"  # noqa: S105 - of no user
+PASSWORD = "hunter2-hunter2"
 CERTIFICATE, KEY = "-----BEGIN CERTIFICATE-----", "hunter2-key"
 PUBLIC = ("8.8.8.8", "2a00:1450:4001::1")
 MECHANISMS = "sasl.enabled.mechanisms"

@@ -48,7 +48,7 @@ def test_all_rules_are_there_whichever_module_is_imported_first(first: str) -> N
         f"from {PLUGINS}.rules.catalogue import RULES\n"
         "print(*(rule.name for rule in RULES))"
     )
-    done = subprocess.run(  # noqa: S603 - our own program
+    done = subprocess.run(
         [sys.executable, "-c", program],
         env={**os.environ, "PYTHONPATH": str(ROOT / "collections")},
         capture_output=True,
@@ -62,7 +62,7 @@ def test_all_rules_are_there_whichever_module_is_imported_first(first: str) -> N
     "text", ["bell \x07 nul \x00", "]]> & <a b='\"'>", "\ud800 \uffff", "é\n\t"]
 )
 def test_verdicts_hold_any_character(text: str) -> None:
-    suites = ET.fromstring(as_junit(RULES, [problem(text)]))  # noqa: S314 - written a line above
+    suites = ET.fromstring(as_junit(RULES, [problem(text)]))
     [failure] = suites.iter("failure")
     assert "unknown-key" in str(failure.text)
     assert json.loads(as_json(RULES, [problem(text)], 1))["problems"][0]["what"] == text
@@ -70,7 +70,7 @@ def test_verdicts_hold_any_character(text: str) -> None:
 
 def test_junit_has_one_case_a_rule_and_warnings_are_output() -> None:
     problems = [problem("One."), problem("Two."), problem("Three.", "warning")]
-    suites = ET.fromstring(as_junit(RULES, problems))  # noqa: S314 - written here
+    suites = ET.fromstring(as_junit(RULES, problems))
     assert suites.get("failures") == "1"
     assert [case.get("name") for case in suites.iter("testcase")] == [rule.name for rule in RULES]
     [case] = [case for case in suites.iter("testcase") if case.get("name") == "unknown-key"]

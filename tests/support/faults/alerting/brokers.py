@@ -85,7 +85,7 @@ def broker_stopped(on: Watched) -> Iterator[Mapping[str, Labels]]:
         with stopped(on.hosts[where], "kafka"), producing(on.topology, strict, 0.2):
             yield {"KafkaDown": {"host": where}, "ProduceErrors": {"error": "NOT_ENOUGH_REPLICAS"}}
     finally:
-        # A topic is not removed while its only replica is offline: docs/weaknesses.md.
+        # A topic is not removed while its only replica is offline: docs/explain/weaknesses.md.
         on.wait_until_healthy()
         remove_topics(on, alone, strict)
 
