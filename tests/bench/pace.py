@@ -27,11 +27,12 @@ them, which is that of the records that queue up; or a factor, for the noise of 
 
 @dataclass(frozen=True)
 class Trial:
-    """What was seen at a rate; `samples` are time of sending and latency of each record, in ms."""
+    """What was seen at a rate."""
 
     rate: float
     sent_per_second: float
     samples: Sequence[tuple[int, int]]
+    """Time of sending and latency of each record, in ms."""
     cores: float
     """Processors that the stream used."""
     caught_up: bool = True

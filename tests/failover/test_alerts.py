@@ -51,7 +51,7 @@ def watched(
 
 
 @pytest.fixture(scope="module")
-def seen() -> Iterator[list[dict[str, Any]]]:
+def rows() -> Iterator[list[dict[str, Any]]]:
     """What was measured, a row for each alert; written for `docs/generate.py alerts`."""
     rows: list[dict[str, Any]] = []
     yield rows
@@ -101,7 +101,7 @@ class Expected:
 
 @pytest.mark.parametrize("name", ROUNDS)
 def test_alerts_fire_and_clear(
-    name: str, watched: Watched, notifications: Notifications, seen: list[dict[str, Any]]
+    name: str, watched: Watched, notifications: Notifications, rows: list[dict[str, Any]]
 ) -> None:
     faults = [fault for fault in ROUNDS[name] if fault.can_be_made(watched.topology)]
     if not faults:
@@ -126,7 +126,7 @@ def test_alerts_fire_and_clear(
                 expected += alerts
             wait_until_fired(notifications, expected)
         wait_until_cleared(notifications, expected)
-    seen += [{**alert.row, "lab": watched.topology.name} for alert in expected]
+    rows += [{**alert.row, "lab": watched.topology.name} for alert in expected]
 
 
 def heals(alerts: list[Expected]) -> None:

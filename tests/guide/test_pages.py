@@ -113,7 +113,7 @@ def console(
 
 
 @pytest.fixture
-def browsed(topology: Topology, admin: Any) -> Iterator[str]:
+def browsed_topic(topology: Topology, admin: Any) -> Iterator[str]:
     """A new topic."""
     topic = f"browsed-{uuid.uuid4().hex[:8]}"
     admin.create_topics([topic], wait_for_metadata=True)
@@ -127,29 +127,29 @@ def write(topology: Topology, topic: str, value: bytes) -> None:
 
 
 def test_the_console_shows_a_new_topic_and_its_records(
-    topology: Topology, console: Browser, browsed: str
+    topology: Topology, console: Browser, browsed_topic: str
 ) -> None:
-    write(topology, browsed, b"<b>hello</b>")
-    code, response = console.ask(f"/api/records?topic={browsed}&partition=0&offset=0")
+    write(topology, browsed_topic, b"<b>hello</b>")
+    code, response = console.ask(f"/api/records?topic={browsed_topic}&partition=0&offset=0")
     assert code == 200, response
     assert "<b>hello</b>" in json.dumps(response)
 
     def is_shown() -> bool:
         kafka = console.ask("/api/snapshot")[1]["kafka"]
-        return browsed in {row[0] for row in kafka.get("topics", [])}
+        return browsed_topic in {row[0] for row in kafka.get("topics", [])}
 
     wait_for(is_shown, seconds=60, what="the new topic in the snapshot")
 
 
 @pytest.mark.parametrize("codec", ["gzip", "snappy", "lz4", "zstd"])
 def test_the_console_reads_every_compression_with_what_its_host_has(
-    topology: Topology, console: Browser, browsed: str, codec: str
+    topology: Topology, console: Browser, browsed_topic: str, codec: str
 ) -> None:
     with contextlib.closing(
         clients.producer(topology.connection, compression_type=codec)
     ) as producer:
-        producer.send(browsed, b"hello " * 500, partition=0).get(30)
-    code, response = console.ask(f"/api/records?topic={browsed}&partition=0&offset=0")
+        producer.send(browsed_topic, b"hello " * 500, partition=0).get(30)
+    code, response = console.ask(f"/api/records?topic={browsed_topic}&partition=0&offset=0")
     assert (code, response["problem"]) == (200, "")
     [record] = response["records"]
     assert record["value"]["text"].startswith("hello hello")
@@ -171,18 +171,18 @@ def test_the_console_decodes_records_with_their_schema(
     *,
     topology: Topology,
     console: Browser,
-    browsed: str,
+    browsed_topic: str,
     registry: Registry,
     schema: dict[str, str],
     data: bytes,
 ) -> None:
-    subject = f"{CONFLUENT}/subjects/{browsed}-value"
+    subject = f"{CONFLUENT}/subjects/{browsed_topic}-value"
     number = registry.call("POST", f"{subject}/versions", schema)["id"]
     try:
-        write(topology, browsed, b"\0" + number.to_bytes(4, "big") + data)
+        write(topology, browsed_topic, b"\0" + number.to_bytes(4, "big") + data)
 
         def value() -> Any:
-            code, response = console.ask(f"/api/records?topic={browsed}&partition=0&offset=0")
+            code, response = console.ask(f"/api/records?topic={browsed_topic}&partition=0&offset=0")
             assert code == 200, response
             return response["records"][0]["value"]
 

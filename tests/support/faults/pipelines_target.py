@@ -48,10 +48,11 @@ WEATHER = (
 
 @dataclass(kw_only=True)
 class Pipelines(SparkTarget):
-    """All of `RESULTS` from the topic `topic` to Kafka; `folder_there` is shared by the hosts."""
+    """All of `RESULTS` from the topic `topic` to Kafka."""
 
     driver: str
     folder_there: str
+    """Shared by the hosts."""
     events: Sequence[Message]
     publisher: Publisher
     weather: str

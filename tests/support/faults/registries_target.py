@@ -21,11 +21,12 @@ from tests.support.faults.services_target import ServicesTarget
 
 @dataclass(kw_only=True)
 class Registries(ServicesTarget):
-    """The instances of the registry; `schemas` are arguments of playbooks that name subjects."""
+    """The instances of the registry."""
 
     registry: Registry
     registrations: Registrations
     schemas: Sequence[str]
+    """Arguments of playbooks that name subjects."""
 
     def missing(self) -> list[str]:
         return [*super().missing(), *filter(None, map(self._lacks, self.registry.instances))]

@@ -73,16 +73,14 @@ def next_offsets(text: str, topic: str) -> dict[int, int]:
 
 @dataclass(frozen=True)
 class Stream:
-    """The driver on `host`, which answers at `address` with the `token`, and its `folder`.
-
-    `kafka` are the client properties of a host.
-    """
+    """The driver on `host`, which answers at `address` with the `token`, and its `folder`."""
 
     host: Host
     address: str
     token: str
     folder: str
     kafka: Mapping[str, Any]
+    """The client properties of a host."""
     topic: str
 
     def prepare(self) -> None:

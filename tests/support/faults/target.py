@@ -365,16 +365,16 @@ def skip_unless_full() -> None:
 
 @dataclass(frozen=True)
 class Fault:
-    """One entry of the catalogue: `inject` does it, proves it and checks its effects.
-
-    `on` is the kind of cluster that it needs; `long` ones take minutes.
-    """
+    """One entry of the catalogue."""
 
     number: int
     name: str
     inject: Callable[[Target, Record], None]
+    """Does it, proves it and checks its effects."""
     on: Place = "kraft"
+    """The kind of cluster that it needs."""
     long: bool = False
+    """It takes minutes."""
 
     def unsupported_reason(self, topology: Topology) -> str:
         """Why it cannot be made on a topology; empty if it can."""

@@ -34,10 +34,12 @@ Place = tuple[int, int]
 
 @dataclass
 class Verdict:
-    """What the two programs saw: `acked` and `read` are (partition, offset) -> value."""
+    """What the two programs saw."""
 
     acked: dict[Place, str] = field(default_factory=dict)
+    """(partition, offset) -> value."""
     read: dict[Place, str] = field(default_factory=dict)
+    """(partition, offset) -> value."""
 
     @property
     def wrong(self) -> list[str]:

@@ -74,10 +74,11 @@ JAVA_17 = "/usr/lib/jvm/java-17-openjdk-amd64"
 
 @dataclass(frozen=True)
 class Case:
-    """A rule, a host that it refuses or warns of with the parts of its message, and a good one."""
+    """A rule, a host that it refuses or warns of, and a good one."""
 
     rule: str
     parts: tuple[str, ...]
+    """Parts of its message."""
     bad: list[InspectedHost]
     good: list[InspectedHost]
 

@@ -25,15 +25,13 @@ Labels = Mapping[str, str]
 
 @dataclass(kw_only=True)
 class Watched(ServicesTarget):
-    """A cluster whose alerts reach a receiver; no ledger runs on it.
-
-    What a fault leaves until its alerts have cleared is removed by `afterwards`.
-    """
+    """A cluster whose alerts reach a receiver; no ledger runs on it."""
 
     servers: Servers
     notifications: Notifications
     connect: Rest | None
     afterwards: contextlib.ExitStack
+    """Removes what a fault leaves until its alerts have cleared."""
     suffix: str = field(default_factory=lambda: uuid.uuid4().hex[:8])
 
     def member(self, group: str, index: int = -1) -> str:
@@ -68,20 +66,23 @@ Injection = Callable[[Watched], contextlib.AbstractContextManager[Mapping[str, L
 
 @dataclass(frozen=True)
 class AlertingFault:
-    """A fault, the alerts that it fires, and the groups without which it cannot be made.
+    """A fault and the alerts that it fires.
 
-    One that `needs_machine` cannot be made in a container, which has the clock of its machine.
-    The deadlines are in seconds. By default they are for an alert with a condition of 30 s at most,
-    and a JVM that takes as long to start.
+    By default its deadlines are for an alert with a condition of 30 s at most, and a JVM that takes
+    as long to start.
     """
 
     name: str
     inject: Injection
     alerts: tuple[str, ...]
     needs: tuple[str, ...] = ()
+    """The groups without which it cannot be made."""
     needs_machine: bool = False
+    """It cannot be made in a container, which has the clock of its machine."""
     fires: float = 150
+    """Deadline in seconds."""
     clears: float = 150
+    """Deadline in seconds."""
 
     def can_be_made(self, topology: Topology) -> bool:
         """Whether the cluster has what it needs."""
