@@ -75,7 +75,9 @@ def run(checkout: Path, *words: str, running: str = "", **chosen: str) -> tuple[
         ("", {"LAB_NAME": "green"}, "green", "kraft_combined"),
     ],
 )
-@pytest.mark.parametrize("words", [("status",), ("run", "health"), ("run", "health.yml", "--check")])
+@pytest.mark.parametrize(
+    "words", [("status",), ("run", "health"), ("run", "health.yml", "--check")]
+)
 def test_the_lab_that_runs_is_meant(
     checkout: Path,
     words: tuple[str, ...],
@@ -131,10 +133,10 @@ def test_ssh_names_the_lab_that_has_the_host(checkout: Path) -> None:
     assert code == 2
     assert len(shown.splitlines()) == 1
     assert "LAB_NAME=registry ./lab ssh r1" in shown
-    code, shown = run(checkout, "ssh", "h2", running="blue\\n")
+    code, shown = run(checkout, "ssh", "h1-secnd", running="blue\\n")
     assert code == 2
     assert len(shown.splitlines()) == 1
-    assert "Did you mean h1?" in shown
+    assert "Did you mean h1-second?" in shown
 
 
 @pytest.mark.parametrize(
