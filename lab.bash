@@ -24,7 +24,8 @@ Test
   test [--full] [STAGE...]    the stages that a change is most likely to break, all of them with --full, or those named
   scenario SCENARIO [ACTION...]
                               one molecule scenario, or some of its steps
-  lint                        every linter
+  lint [--full]               every linter; --full also what a publication needs: Galaxy's own checks, the hooks of
+                              pre-commit, the changelog
   unit [FILE...] [OPTION...]  the unit tests, or those of a file or folder; options are those of pytest
   mutate [NAME...] [OPTION...]
                               plants bugs in modules and shows which of them the unit tests do not notice
