@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from tests.support.lab.topology import ROOT
-from tests.unit.tree import tracked
+from tests.unit.tree import relative, tracked
 
 PARTS = {
     "CHANGELOG.md",
@@ -64,8 +64,27 @@ def test_the_collection_has_what_belongs_to_it_alone(files: set[str]) -> None:
     assert {part(name) for name in files} == PARTS
 
 
+def test_it_has_all_that_its_playbooks_run(files: set[str]) -> None:
+    folders = (
+        "apps",
+        "artifacts",
+        "meta",
+        "playbooks",
+        "plugins",
+        "requirements/control",
+        "roles",
+        "spark",
+        "templates",
+        "tests/cluster",
+        "tests/support",
+    )
+    needed = {relative(path) for path in tracked() if relative(path).startswith(folders)}
+    assert needed
+    assert not needed - files
+
+
 def test_what_git_does_not_have_is_not_in_it(files: set[str]) -> None:
-    known = {str(path.relative_to(ROOT)) for path in tracked()}
+    known = {relative(path) for path in tracked()}
     assert files - known == {"FILES.json", "MANIFEST.json"}
 
 
