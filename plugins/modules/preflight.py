@@ -43,7 +43,7 @@ extends_documentation_fragment: [millrace.streaming.check_mode]
 description:
   - Reports what only the host can know, such as whose data lies on its disks, what is mounted, its
     memory, its Java, its limits, its ports and its clock.
-  - M(millrace.streaming.cluster) checks what was found on all hosts together; C(docs/errors.md)
+  - M(millrace.streaming.cluster) checks what was found on all hosts together; C(docs/reference/errors.md)
     lists the rules.
 options:
   host:

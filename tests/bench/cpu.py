@@ -22,8 +22,8 @@ def ticks(stats: Iterable[str], root: int) -> int:
     """
     parents, used = dict[int, int](), dict[int, int]()
     for text in stats:
-        number, _, rest = text.partition(" (")
-        fields = rest.rpartition(")")[2].split()
+        number, _, tail = text.partition(" (")
+        fields = tail.rpartition(")")[2].split()
         parents[int(number)] = int(fields[PARENT])
         used[int(number)] = sum(map(int, fields[USED]))
     if root not in used:

@@ -67,9 +67,9 @@ def with_spark(jobs: Sequence[Mapping[str, object]]) -> Iterator[None]:
     """Describe the topology of `./lab up` with jobs; of Spark only masters and workers."""
     hosts, variables = _source()
     spark = hosts["spark"]["children"]
-    wanted = {name: spark[name] for name in ("spark_masters", "spark_workers")}
-    groups = {"kafka": hosts["kafka"], "spark": {"children": wanted}}
-    with _described(groups, {**variables, "spark_jobs": [dict(one) for one in jobs]}):
+    children = {name: spark[name] for name in ("spark_masters", "spark_workers")}
+    groups = {"kafka": hosts["kafka"], "spark": {"children": children}}
+    with _described(groups, {**variables, "spark_jobs": [dict(job) for job in jobs]}):
         yield
 
 

@@ -63,9 +63,9 @@ def sent(topology: Topology, kind: str) -> Measured:
     command += f" --record-size {SIZE} --throughput -1 --command-property acks=all"
     command += f" --command-config ~/{kind}.properties"
     last = on_host(topology, command).splitlines()[-1]
-    found = re.search(r"([\d.]+) records/sec \(([\d.]+) MB/sec\)", last)
-    assert found, last
-    return {"seconds": RECORDS / float(found[1]), "mb_per_second": float(found[2])}
+    match = re.search(r"([\d.]+) records/sec \(([\d.]+) MB/sec\)", last)
+    assert match, last
+    return {"seconds": RECORDS / float(match[1]), "mb_per_second": float(match[2])}
 
 
 def main(pairs: int) -> None:

@@ -52,7 +52,7 @@ def registry_at_localhost(topology: Topology, plays: Plays, tmp_path: Path) -> I
         pytest.skip("no schema registry here")
     assert not listens(REGISTRY), "something else serves the port"
     plays.succeed("clients", "-e", f"path={tmp_path}")
-    [command] = [x for x in guide.commands("Tutorials", guide.CLIENTS) if "examples/" in x]
+    [command] = [line for line in guide.commands("Tutorials", guide.CLIENTS) if "examples/" in line]
     _, program, _ = command.split()
     with subprocess.Popen([sys.executable, program, str(tmp_path)], cwd=ROOT) as process:
         try:

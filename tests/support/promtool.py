@@ -20,10 +20,10 @@ def promtool() -> str:
 
     """
     cache = os.environ.get("MILLRACE_CACHE") or Path.home() / ".cache/millrace"
-    found = shutil.which("promtool") or shutil.which("promtool", path=f"{cache}/tools")
-    if found is None:
+    path = shutil.which("promtool") or shutil.which("promtool", path=f"{cache}/tools")
+    if path is None:
         raise FileNotFoundError("promtool: ./lab unit gets it")  # noqa: TRY003 - raised once
-    return found
+    return path
 
 
 def run(*words: str, file: Path, document: Mapping[str, Any]) -> str:

@@ -89,9 +89,9 @@ def test_the_search_ends_just_below_the_highest_rate(limit: float) -> None:
         tried.append(rate)
         return rate <= limit
 
-    found = highest(1_000, 20_000, 4, holds)
-    assert found <= limit <= found * 1.21
-    assert found in {1_000, *tried}
+    best_rate = highest(1_000, 20_000, 4, holds)
+    assert best_rate <= limit <= best_rate * 1.21
+    assert best_rate in {1_000, *tried}
     assert len(tried) == 4
 
 

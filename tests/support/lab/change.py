@@ -121,9 +121,11 @@ class Plays:
 
     def proof(self) -> dict[str, Any]:
         """The report of the last -e prove=true."""
-        found: dict[str, Any] = json.loads((self.state / "prove/report.json").read_text())
-        self.gaps.extend(one["gap"] for one in found["changes"] if one["phase"] == "restart")
-        return found
+        report: dict[str, Any] = json.loads((self.state / "prove/report.json").read_text())
+        self.gaps.extend(
+            change["gap"] for change in report["changes"] if change["phase"] == "restart"
+        )
+        return report
 
 
 @dataclass

@@ -116,12 +116,12 @@ def podman(*words: str) -> str:
 
 def leftovers(name: str) -> list[str]:
     """Containers, networks and volumes that carry a lab's name."""
-    found = []
+    entries = []
     for kind, field in (
         ("ps --all", "{{.Names}}"),
         ("network ls", "{{.Name}}"),
         ("volume ls", "{{.Name}}"),
     ):
         listed = podman(*kind.split(), "--format", field).split()
-        found += [entry for entry in listed if entry.startswith(f"millrace-{name}")]
-    return found
+        entries += [entry for entry in listed if entry.startswith(f"millrace-{name}")]
+    return entries

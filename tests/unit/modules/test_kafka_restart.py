@@ -56,8 +56,8 @@ class Host:
             **options,
         }
         module: Any = SimpleNamespace(params=params)
-        one = self.rig.restart(forced=params["forced"])
-        return kafka_restart.advance(module, one)
+        node_restart = self.rig.restart(forced=params["forced"])
+        return kafka_restart.advance(module, node_restart)
 
 
 @pytest.fixture
@@ -313,5 +313,5 @@ def test_without_options_it_is_a_whole_restart_that_is_not_forced(
     assert call_module(kafka_restart, unreachable(tmp_path))["failed"], "no node was named"
     assert not taken
     call_module(kafka_restart, {**unreachable(tmp_path), "node": {"id": 1}})
-    wanted = {"phase": "gate", "until": "done", "forced": False, "start_timed_out": False}
-    assert {**wanted, "remaining": [], "controller_last": False}.items() <= taken.items()
+    defaults = {"phase": "gate", "until": "done", "forced": False, "start_timed_out": False}
+    assert {**defaults, "remaining": [], "controller_last": False}.items() <= taken.items()

@@ -10,17 +10,17 @@ RETENTION = "log.retention.hours"
 def mounts(*mounts: tuple[str, str, str], data: tuple[str, ...]) -> Change:
     """Mount (path, source, type) on every host, and put Kafka's data into directories."""
     keys = ("path", "src", "fstype")
-    written = [dict(zip(keys, one, strict=True)) for one in mounts]
+    written = [dict(zip(keys, mount, strict=True)) for mount in mounts]
     return lambda d: d.variable("host_mounts", written).variable("kafka_data_dirs", list(data))
 
 
-def tls(**more: object) -> Change:
+def tls(**settings: object) -> Change:
     """Yield the second listener stores of its own."""
 
     def change(draft: Draft) -> None:
         draft.pem().listeners(("CLIENT", 9092, "SSL"), ("USERS", 9094, "SSL"))
         draft.provided("ssl.key.password", PASSWORD)
-        for key, value in more.items():
+        for key, value in settings.items():
             draft.own(f"listener.name.users.ssl.{key.replace('_', '.')}", value)
 
     return change
@@ -172,8 +172,8 @@ REFUSED: list[Case] = [
         ("-XX:+UseG1GC and -XX:+UseZGC",),
     ),
     *(
-        ("key-value", f"{key}={value}", lambda d, k=key, v=value: d.own(k, v), (key, wanted))
-        for key, value, wanted in (
+        ("key-value", f"{key}={value}", lambda d, k=key, v=value: d.own(k, v), (key, phrase))
+        for key, value, phrase in (
             ("ssl.enabled.protocols", ["TLS1.3"], "TLSv1.3"),
             ("ssl.protocol", "TLS1.3", "TLSv1.3"),
             ("ssl.endpoint.identification.algorithm", "none", "https"),

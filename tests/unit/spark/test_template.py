@@ -1,4 +1,4 @@
-"""The template of a job: its own tests, by the commands of docs/jobs.md."""
+"""The template of a job: its own tests, by the commands of docs/develop/jobs.md."""
 
 from __future__ import annotations
 

@@ -116,9 +116,9 @@ def test_an_error_costs_a_producer_and_nothing_else(
     assert history.output
     assert violations(history) == []
     assert history.output.done
-    found = endings(history)
-    assert found["committed"] == 15 - (step == "committed")
-    assert found["unknown"] == (ending == "unknown")
+    counts = endings(history)
+    assert counts["committed"] == 15 - (step == "committed")
+    assert counts["unknown"] == (ending == "unknown")
     assert cluster.steps["init"] == 2 + (step == "init")
     text = (tmp_path / "transactions.jsonl").read_text()
     assert text.count('"error"') == 1
@@ -154,18 +154,18 @@ def test_a_second_worker_fences_the_first(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("bug", "found"),
+    ("bug", "pattern"),
     [
         ("torn", "records of transaction"),
         ("dirty", "aborted"),
         ("offsets are lost", r"([2-9]|\d\d) records of input"),
     ],
 )
-def test_what_a_cluster_does_wrong_is_found(tmp_path: Path, bug: str, found: str) -> None:
+def test_what_a_cluster_does_wrong_is_found(tmp_path: Path, bug: str, pattern: str) -> None:
     cluster = Cluster()
     cluster.bug = bug
     history = worked(cluster, tmp_path, seconds=1.0)
-    assert any(re.search(found, one.what) for one in violations(history))
+    assert any(re.search(pattern, violation.what) for violation in violations(history))
 
 
 def test_a_worker_that_does_not_get_on_ends_at_its_deadline(tmp_path: Path) -> None:
