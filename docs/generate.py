@@ -584,8 +584,9 @@ DOCUMENTS: dict[str, Callable[[], dict[Path, str]]] = {
     "errors": errors,
     "forges": forges,
     "lab": lab,
-    "places": places,
     "ports": ports,
+    # After `ports`: once an inventory was read, Ansible refuses modules of the collection that are new.
+    "places": places,
     "reliability": reliability,
     "topologies": topologies,
     "variables": variables,
