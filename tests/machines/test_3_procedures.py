@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,11 @@ def replicated(operator: Operator, admin: Any) -> Iterator[str]:
     admin.delete_topics([topic])
 
 
+def is_silent(operator: Operator, command: str, host: str) -> bool:
+    """Whether a command prints nothing."""
+    return not operator.run(command, host).strip()
+
+
 def wait_until_healthy(operator: Operator, command: str) -> None:
     wait_for(
         lambda: operator.attempt(command)[0] == 0, seconds=HEALTHY_SECONDS, what="a healthy cluster"
@@ -63,11 +69,11 @@ def test_a_broker_gets_a_new_disk(operator: Operator, replicated: str) -> None:
     operator.follow("1. Is it the disk", DISK, broker.name)
     assert not any(operator.follow("2. Does anybody else have the data", DISK, broker.name))
     kept = [path for path in broker.data_dirs if not path.startswith(MOUNT)]
-    before = [host.file(f"{path}/meta.properties").content_string for path in kept]
+    before = [host.check_output("cat %s/meta.properties", path) for path in kept]
     operator.follow("3. Replace it", DISK, broker.name)
     [output] = operator.follow("4. Take it in", DISK, broker.name)
     assert f"{MOUNT}/data" in output, "which directory was formatted"
-    assert [host.file(f"{path}/meta.properties").content_string for path in kept] == before
+    assert [host.check_output("cat %s/meta.properties", path) for path in kept] == before
     assert host.check_output("findmnt --noheadings --output SOURCE %s", MOUNT).strip() == device
     health, progress = guide.commands("5. Wait until it has caught up", DISK)
     wait_until_healthy(operator, health)
@@ -97,11 +103,7 @@ def test_a_host_is_unreachable(operator: Operator, replicated: str) -> None:
         assert operator.attempt(look)[0] != 0
         ask = guide.commands("2. Does the cluster work without it", UNREACHABLE)
         for command in ask[:2]:  # leaders move within the session of the broker
-            wait_for(
-                lambda command=command: operator.run(command, first).strip() == "",
-                seconds=60,
-                what=command,
-            )
+            wait_for(partial(is_silent, operator, command, first), seconds=60, what=command)
         assert "LeaderId" in operator.run(ask[2], first)
         [change] = guide.commands("4. What you can do meanwhile", UNREACHABLE)
         operator.run(change)
