@@ -56,7 +56,7 @@ def show(problems: Sequence[Problem], subject: str, untouched: str) -> str:
     """
     colors = {
         "heading": constants.COLOR_ERROR,  # type: ignore[attr-defined]  # set when Ansible starts
-        "fix": constants.COLOR_OK,  # type: ignore[attr-defined]
+        "fix": constants.COLOR_OK,  # type: ignore[attr-defined]  # as above
     }
     for kind, line in engine.report_lines(problems, subject, untouched):
         Display().display(line, color=colors.get(kind))

@@ -12,7 +12,7 @@ from tests.support.lab.topology import ROOT
 
 
 def lab(*words: str, **environment: str) -> tuple[int, str]:
-    done = subprocess.run(  # noqa: S603 - our own script
+    done = subprocess.run(
         ["./lab", *words],
         cwd=ROOT,
         env={"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", **environment},
@@ -126,7 +126,7 @@ def test_words_are_completed(
     if not shutil.which(shell):
         pytest.skip(f"{shell} is not there")
     script = {"bash": BASH, "zsh": ZSH}[shell]
-    done = subprocess.run(  # noqa: S603 - our own script
+    done = subprocess.run(
         [shell, *({"bash": ["--norc"], "zsh": ["-f"]}[shell]), "-c", script, shell, *words],
         cwd=ROOT,
         capture_output=True,
