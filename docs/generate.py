@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import html
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -255,8 +256,46 @@ def _purpose(spec: Mapping[str, Any]) -> list[str]:
     return [short, "", _sentence(spec["description"])] if "description" in spec else [short]
 
 
+ERRORS = {
+    "reference/errors": (
+        "Refused inventories and hosts",
+        "Rules of [Kafka](errors-kafka.md) and of [the other services](errors-services.md) have pages of",
+        "their own; this one has those that are about all of them.",
+    ),
+    "reference/errors-kafka": (
+        "Refused: Kafka",
+        "The rules of Kafka. [The first page](errors.md) says when rules are checked.",
+    ),
+    "reference/errors-services": (
+        "Refused: other services",
+        "The rules of all services but [Kafka](errors-kafka.md). [The first page](errors.md) says when",
+        "rules are checked.",
+    ),
+}
+"""Page with rules -> its title and its first lines."""
+CHECKED = [
+    "Before a run touches a host, the inventory is checked on the control node and every problem",
+    "is reported at once, each with the name of its rule in brackets. The message names the",
+    "value to set for the inventory at hand, and the address of the rule's entry, which says what",
+    "the rule is about. Then every host is inspected, before anything is changed on any: see",
+    "[on the hosts](#on-the-hosts-before-anything-is-changed). An error ends the run, a",
+    "warning is only shown. `docs_url` makes the addresses those of a site.",
+    "",
+    "If Ansible itself ends with `couldn't resolve module/action 'millrace.streaming…'`, it did",
+    "not read `ansible.cfg`: it ignores that file in a directory to which everybody may write,",
+    "with a warning above. Run `chmod o-w .` in the checkout.",
+]
+"""How rules are checked."""
+ON_HOSTS = [
+    "`playbooks/preflight.yml` does only this. All hosts are checked together and reported in one",
+    "message. In a container, whose kernel and clock are another machine's, some errors are",
+    "warnings.",
+    "",
+]
+
+
 def errors() -> dict[Path, str]:
-    """Return docs/reference/errors.md: each rule with its severity and reason, and docs/rules.yml of it.
+    """Return the pages of rules: each with its severity and reason, and docs/rules.yml of it.
 
     Raises:
         ValueError: names the rules that docs/rules.yml lacks, or has and nobody registers.
@@ -268,43 +307,47 @@ def errors() -> dict[Path, str]:
     if names := sorted({rule.name for rule in RULES} ^ {*texts}):
         message = f"docs/rules.yml needs one entry for each rule: {', '.join(names)}"
         raise ValueError(message)
+    on_page = {rule.name: rule.page for rule in RULES}
 
-    def entries(*, on_cluster: bool) -> list[str]:
+    def entries(page: str, *, on_cluster: bool) -> list[str]:
         return [
-            line
+            _to_pages(line, page, on_page)
             for rule in RULES
-            if rule.on_cluster is on_cluster
+            if rule.page == page and rule.on_cluster is on_cluster
             for line in _rule(rule, **texts[rule.name])
         ]
 
-    lines = [
-        "# Refused inventories and hosts",
-        "",
-        _generated("errors", "docs/rules.yml"),
-        "",
-        "Before a run touches a host, the inventory is checked on the control node and every problem",
-        "is reported at once, each with the name of its rule in brackets. The message names the",
-        "value to set for the inventory at hand; this page says what a rule is about. Then every",
-        "host is inspected, before anything is changed on any: see",
-        "[on the hosts](#on-the-hosts-before-anything-is-changed). An error ends the run, a",
-        "warning is only shown.",
-        "",
-        "If Ansible itself ends with `couldn't resolve module/action 'millrace.streaming…'`, it did",
-        "not read `ansible.cfg`: it ignores that file in a directory to which everybody may write,",
-        "with a warning above. Run `chmod o-w .` in the checkout.",
-        "",
-        "## In the inventory",
-        "",
-        *entries(on_cluster=True),
-        "## On the hosts, before anything is changed",
-        "",
-        "`playbooks/preflight.yml` does only this. All hosts are checked together and reported in one",
-        "message. In a container, whose kernel and clock are another machine's, some errors are",
-        "warnings.",
-        "",
-        *entries(on_cluster=False),
-    ]
-    return {ROOT / "docs/reference/errors.md": "\n".join(lines)}
+    documents = {}
+    for page, (title, *about) in ERRORS.items():
+        first = page == "reference/errors"
+        lines = [
+            f"# {title}",
+            "",
+            _generated("errors", "docs/rules.yml"),
+            "",
+            *([*CHECKED, ""] if first else []),
+            *about,
+            "",
+            "## In the inventory",
+            "",
+            *entries(page, on_cluster=True),
+            "## On the hosts, before anything is changed",
+            "",
+            *(ON_HOSTS if first else []),
+            *entries(page, on_cluster=False),
+        ]
+        documents[ROOT / f"docs/{page}.md"] = "\n".join(lines)
+    return documents
+
+
+def _to_pages(line: str, page: str, on_page: Mapping[str, str]) -> str:
+    """Return a line of a page whose links to rules lead to the pages that have these."""
+
+    def lead(link: re.Match[str]) -> str:
+        other = on_page.get(link[1], page)
+        return link[0] if other == page else f"]({Path(other).name}.md#{link[1]})"
+
+    return re.sub(r"\]\(#([\w-]+)\)", lead, line)
 
 
 def _rule(rule: Rule, when: str, fix: str) -> list[str]:
@@ -459,11 +502,24 @@ def alerts() -> dict[Path, str]:
     """Return docs/operate/alerts.md with the alerts that runs of tests/failover/test_alerts.py have seen.
 
     They are in docs/alerts.json, which has what these write to build/alerts.json.
+
+    Raises:
+        ValueError: names the alerts that have no section there.
+
     """
     recorded = json.loads((ROOT / "docs/alerts.json").read_text(encoding="utf-8"))
     title = "## Seen on a real cluster"
     page = ROOT / "docs/operate/alerts.md"
     above, _, _ = page.read_text(encoding="utf-8").partition(title)
+    rules = [
+        rule["alert"]
+        for file in sorted((ROOT / "roles/monitoring/files/alerts").glob("*.yml"))
+        for group in _yaml(file)["groups"]
+        for rule in group["rules"]
+    ]
+    if missing := [name for name in rules if f"\n### {name}\n" not in above]:
+        message = f"docs/operate/alerts.md needs a section for {', '.join(missing)}"
+        raise ValueError(message)
     rows = [
         [_alert(alert["alert"]), *(str(alert[key]) for key in ("fault", "lab", "fired", "cleared"))]
         for alert in recorded["alerts"]
@@ -495,10 +551,29 @@ def _alert(name: str) -> str:
     return f"[{name}](#{name.lower()})"
 
 
+def decisions() -> dict[Path, str]:
+    """Return docs/decisions/README.md, the list of the decisions by their headings."""
+    folder = ROOT / "docs/decisions"
+    lines = [
+        "# Decisions",
+        "",
+        _generated("decisions", "the headings of the decisions"),
+        "",
+        "Why Millrace is built as it is.",
+        "",
+    ]
+    for path in sorted(folder.glob("[0-9]*.md")):
+        heading = path.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
+        number, _, title = heading.partition(": ")
+        lines.append(f"- {number}: [{title}]({path.name})")
+    return {folder / "README.md": "\n".join(lines) + "\n"}
+
+
 DOCUMENTS: dict[str, Callable[[], dict[Path, str]]] = {
     "alerts": alerts,
     "configuration": configuration,
     "dashboards": dashboards,
+    "decisions": decisions,
     "errors": errors,
     "lab": lab,
     "ports": ports,
