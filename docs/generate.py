@@ -371,8 +371,21 @@ def lab() -> dict[Path, str]:
     page = ROOT / "docs/start/lab.md"
     above, _, _ = page.read_text(encoding="utf-8").rpartition("\n```text\n")
     command = [str(ROOT / "lab"), "help"]
-    printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout  # noqa: S603 - our own script
+    printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     return {page: f"{above}\n```text\n{printed.rstrip()}\n```\n"}
+
+
+def forges() -> dict[Path, str]:
+    """Return the templates of GitLab, which are those of GitHub without their heads."""
+    github, gitlab = ROOT / ".github", ROOT / ".gitlab"
+    issues = {
+        gitlab / "issue_templates" / path.name: path.read_text(encoding="utf-8").split(
+            "---\n\n", 1
+        )[1]
+        for path in (github / "ISSUE_TEMPLATE").glob("*.md")
+    }
+    change = (github / "pull_request_template.md").read_text(encoding="utf-8")
+    return {**issues, gitlab / "merge_request_templates/Default.md": change}
 
 
 def topologies() -> dict[Path, str]:
@@ -388,8 +401,8 @@ def topologies() -> dict[Path, str]:
     for section in sections:
         name = section.partition("\n")[0]
         hosts = (ROOT / f"inventories/{name}/hosts.yml").read_text(encoding="utf-8")
-        above, start, rest = section.partition("\n```yaml\n")
-        _, end, below = rest.partition("\n```\n")
+        above, start, block = section.partition("\n```yaml\n")
+        _, end, below = block.partition("\n```\n")
         if not (start and end):
             message = f"the section {name} of docs/start/topologies.md needs a block of YAML"
             raise ValueError(message)
@@ -484,18 +497,10 @@ def _sentence(text: str | Sequence[str]) -> str:
     return joined if joined.endswith(".") else f"{joined}."
 
 
-def _yaml(path: Path) -> Any:  # noqa: ANN401 - a YAML document may be anything
+def _yaml(path: Path) -> Any:
     from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.files import parse_yaml
 
     return parse_yaml(path.read_text(encoding="utf-8"))
-
-
-def dashboards() -> dict[Path, str]:
-    """Return the dashboards of Grafana, one for each view."""
-    from apps.console.panels import FILE, views
-    from docs import grafana
-
-    return {FILE.parent / f"{view.name}.json": grafana.text(view) for view in views()}
 
 
 def alerts() -> dict[Path, str]:
@@ -572,9 +577,9 @@ def decisions() -> dict[Path, str]:
 DOCUMENTS: dict[str, Callable[[], dict[Path, str]]] = {
     "alerts": alerts,
     "configuration": configuration,
-    "dashboards": dashboards,
     "decisions": decisions,
     "errors": errors,
+    "forges": forges,
     "lab": lab,
     "ports": ports,
     "reliability": reliability,
@@ -608,6 +613,7 @@ def main(arguments: list[str] | None = None) -> int:
     for path in old:
         sys.stdout.write(f"{path.relative_to(ROOT)} {'is stale' if options.check else 'written'}\n")
         if not options.check:
+            path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(documents[path], encoding="utf-8")
     return 1 if options.check and old else 0
 

@@ -164,8 +164,8 @@ def problems(site: Path) -> list[str]:
     return found
 
 
-def build(root: Path) -> list[str]:
-    """Write build/site of a tree and return what is wrong with it."""
+def build(root: Path, python: str = sys.executable) -> list[str]:
+    """Write build/site of a tree with the Zensical of a Python, and return what is wrong with it."""
     files = sources(root)
     source, site = root / "build/site-source", root / "build/site"
     for folder in (source, site):
@@ -179,8 +179,8 @@ def build(root: Path) -> list[str]:
         config.write_text(json.dumps(configuration(root, pages), indent=2), encoding="utf-8")
     except ValueError as error:
         return [str(error)]
-    command = [sys.executable, "-m", "zensical", "build", "--clean", "--strict", "-f", str(config)]
-    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)  # noqa: S603 - our own words
+    command = [python, "-m", "zensical", "build", "--clean", "--strict", "-f", str(config)]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
     text = re.sub(r"\x1b\[[0-9;]*m", "", done.stdout + done.stderr)
     return problems(site) if done.returncode == 0 else [text.partition("Traceback")[0].rstrip()]
 

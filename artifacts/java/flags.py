@@ -27,7 +27,7 @@ Table = dict[str, dict[str, Any]]
 
 
 def _run(*command: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - the java that was named
+    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 def release(java: str) -> int:

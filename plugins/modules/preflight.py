@@ -301,7 +301,7 @@ def system_python() -> list[int]:
         return list(sys.version_info[:3])
     command = [path, "-c", "import sys; print(*sys.version_info[:3])"]
     try:
-        done = subprocess.run(command, check=True, stdout=subprocess.PIPE, timeout=30)  # noqa: S603 - a fixed command
+        done = subprocess.run(command, check=True, stdout=subprocess.PIPE, timeout=30)
     except (OSError, subprocess.SubprocessError):
         return []
     return [int(number) for number in done.stdout.split()]

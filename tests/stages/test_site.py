@@ -16,12 +16,13 @@ ANSWERS = """
 return [...document.querySelectorAll("a")].filter((one) => one.getClientRects().length)
   .map((one) => one.href);
 """
+PYTHON = str(ROOT / ".venv/docs/bin/python")
 LOADED = "return performance.getEntriesByType('resource').map((one) => one.name)"
 
 
 @pytest.fixture(scope="module")
 def site() -> Path:
-    assert website.build(ROOT) == []
+    assert website.build(ROOT, PYTHON) == []
     return ROOT / "build/site"
 
 
@@ -39,11 +40,11 @@ def test_a_broken_link_and_a_broken_anchor_fail_the_build(tmp_path: Path) -> Non
     (tmp_path / "README.md").write_text("# Project\n\n[start](docs/README.md)\n")
     (tmp_path / website.START).write_text("# Start\n\n[page](start/page.md), [up](../README.md)\n")
     page.write_text("# Page\n\n[start](../README.md#start)\n")
-    assert website.build(tmp_path) == []
+    assert website.build(tmp_path, PYTHON) == []
     page.write_text("# Page\n\n[start](../README.md#no)\n")
-    assert "docs/start/page.md" in website.build(tmp_path)[0]
+    assert "docs/start/page.md" in website.build(tmp_path, PYTHON)[0]
     page.write_text("# Page\n\n[lost](lost.md)\n")
-    assert "docs/start/page.md" in website.build(tmp_path)[0]
+    assert "docs/start/page.md" in website.build(tmp_path, PYTHON)[0]
 
 
 def test_the_search_finds_a_rule_and_a_click_opens_its_page(chromium: Browser, site: Path) -> None:

@@ -17,14 +17,14 @@ NOT_A_LAB = "vms_example"
 
 def sections() -> dict[str, str]:
     """Heading -> text."""
-    parts = re.split(r"(?m)^## (.+)$", TEXT)[1:]
-    return dict(zip(parts[::2], parts[1::2], strict=True))
+    fragments = re.split(r"(?m)^## (.+)$", TEXT)[1:]
+    return dict(zip(fragments[::2], fragments[1::2], strict=True))
 
 
 def block(section: str, kind: str) -> str:
     """The one block of code of a kind."""
-    (found,) = re.findall(rf"(?ms)^```{kind}\n(.*?)^```$", section)
-    return str(found)
+    (text,) = re.findall(rf"(?ms)^```{kind}\n(.*?)^```$", section)
+    return str(text)
 
 
 def hosts(name: str) -> set[str]:

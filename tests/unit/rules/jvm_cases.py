@@ -33,8 +33,8 @@ def at_public_address(change: Change) -> Change:
 
 REFUSED: list[Case] = [
     *(
-        ("java-option", word, lambda d, word=word: d.variable(JAVA, [word]), (JAVA, *said))
-        for word, said in {
+        ("java-option", word, lambda d, word=word: d.variable(JAVA, [word]), (JAVA, *phrases))
+        for word, phrases in {
             "-XX:MaxGCPauseMilis=20": ("-XX:MaxGCPauseMilis", "MaxGCPauseMillis"),
             "-XX:+PrintGCDateStamps": ("PrintGCDateStamps",),
             "-XX:+UseConcMarkSweepGC": ("UseConcMarkSweepGC",),

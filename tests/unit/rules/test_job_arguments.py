@@ -54,9 +54,9 @@ def test_a_program_whose_arguments_are_elsewhere_is_not_judged(text: str) -> Non
     ],
 )
 def test_what_argparse_takes_is_good(program: str, words: list[str]) -> None:
-    known = declared(program)
-    assert known is not None
-    assert list(problems(known, words)) == []
+    arguments = declared(program)
+    assert arguments is not None
+    assert list(problems(arguments, words)) == []
 
 
 @pytest.mark.parametrize(
@@ -71,5 +71,5 @@ def test_what_argparse_takes_is_good(program: str, words: list[str]) -> None:
     ],
 )
 def test_what_argparse_refuses_is_named_once(words: list[str], named: str) -> None:
-    [(what, _)] = problems(declared(PROGRAM) or [], words)
-    assert what.split()[-1] == named
+    [(message, _)] = problems(declared(PROGRAM) or [], words)
+    assert message.split()[-1] == named

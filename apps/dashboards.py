@@ -1,14 +1,18 @@
-"""The dashboards of Grafana, made of the views in `apps/console/panels.py`."""
+"""The dashboards of Grafana, made of the views of the console: `python -m apps.dashboards DIRECTORY`."""
 
 from __future__ import annotations
 
+import argparse
 import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
 
 from grafana_foundation_sdk.builders import common, dashboard, prometheus, stat, timeseries
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.models import dashboard as models
 
-from apps.console.panels import NUMBER, Panel, View
+from apps.console.panels import NUMBER, Panel, View, views
 
 COLUMNS = 24
 """Width of a dashboard, in Grafana's units."""
@@ -85,3 +89,21 @@ def _number(panel: Panel) -> stat.Panel:
 def _graph() -> timeseries.Panel:
     legend = common.VizLegendOptions().show_legend(True)
     return timeseries.Panel().fill_opacity(0).line_width(1).axis_soft_min(0).legend(legend)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Write a file of each view into a directory, which is made if it is not there."""
+    parser = argparse.ArgumentParser(
+        prog="python -m apps.dashboards", description="Write the dashboards that Grafana imports."
+    )
+    parser.add_argument("directory", type=Path)
+    directory: Path = parser.parse_args(arguments).directory
+    directory.mkdir(parents=True, exist_ok=True)
+    for view in views():
+        path = directory / f"{view.name}.json"
+        path.write_text(text(view), encoding="utf-8")
+        sys.stdout.write(f"{path}\n")
+
+
+if __name__ == "__main__":
+    main()
