@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -221,7 +221,10 @@ def variables() -> dict[Path, str]:
         "Connect or the schema registry is not a variable but a key of `kafka_config`,",
         "`spark_config`, `zookeeper_config`, `hdfs_config`, `connect_config` or",
         "`schema_registry_config`: [configuration](configuration.md).",
-        "`tasks_from` of `include_role` chooses an entry point.",
+        "`tasks_from` of `include_role` chooses an entry point. `name[].key` is a key of each entry of",
+        "the list `name`.",
+        "",
+        *_needed(),
     ]
     for role in sorted(path for path in (ROOT / "roles").iterdir() if path.is_dir()):
         lines += role_section(role.name, _yaml(role / "meta" / "argument_specs.yml"))
@@ -236,6 +239,27 @@ def variables() -> dict[Path, str]:
         *_variables(parameters),
     ]
     return {ROOT / "docs/reference/variables.md": "\n".join(lines) + "\n"}
+
+
+def _needed() -> list[str]:
+    """Return the section with the variables that the example for own hosts sets."""
+    from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster import variables
+
+    files = (ROOT / "inventories/vms_example").rglob("*.yml")
+    words = {word for file in files for word in re.findall(r"(\w+):", file.read_text("utf-8"))}
+    needed = [(name, spec) for name, spec in variables.documented().items() if name in words]
+    rows = [
+        [_code(name), _sentence(spec["description"]).partition(". ")[0].rstrip(".") + "."]
+        for name, spec in needed
+    ]
+    return [
+        f"## The {len(needed)} variables that you need",
+        "",
+        "These are set in `inventories/vms_example`, the example of a secured cluster on own hosts.",
+        "All others have defaults that such a cluster can keep.",
+        "",
+        *_table(["variable", "what it is"], rows),
+    ]
 
 
 def role_section(name: str, document: Mapping[str, Any]) -> list[str]:
@@ -466,21 +490,25 @@ def _generated(name: str, source: str) -> str:
     )
 
 
-def _variables(options: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    rows = []
-    for name, option in options.items():
-        kind = option["type"]
-        if "elements" in option:
-            kind += f" of {option['elements']}"
-        default = _code(option["default"]) if "default" in option else ""
-        default = "required" if option.get("required") else default
-        description = _sentence(option["description"])
-        if "choices" in option:
-            description += f" One of {', '.join(_code(choice) for choice in option['choices'])}."
-        if "options" in option:
-            description += f" Keys: {', '.join(_code(key) for key in option['options'])}."
-        rows.append([_code(name), kind, default, description])
-    return _table(["variable", "type", "default", "description"], rows)
+def _variables(options: Mapping[str, Mapping[str, Any]], kind: str = "variable") -> list[str]:
+    header = [kind, "type", "default", "description"]
+    return _table(header, [row for item in options.items() for row in _option_rows(*item)])
+
+
+def _option_rows(name: str, option: Mapping[str, Any]) -> Iterator[list[str]]:
+    """Yield the row of an option, then those of the keys of its entries."""
+    kind = option["type"]
+    if "elements" in option:
+        kind += f" of {option['elements']}"
+    default = _code(option["default"]) if "default" in option else ""
+    default = "required" if option.get("required") else default
+    description = _sentence(option["description"])
+    if "choices" in option:
+        description += f" One of {', '.join(_code(choice) for choice in option['choices'])}."
+    yield [_code(name), kind, default, description]
+    entry = f"{name}[]" if option["type"] == "list" else name
+    for key, nested in option.get("options", {}).items():
+        yield from _option_rows(f"{entry}.{key}", nested)
 
 
 def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
@@ -574,6 +602,99 @@ def decisions() -> dict[Path, str]:
     return {folder / "README.md": "\n".join(lines) + "\n"}
 
 
+def properties() -> dict[Path, str]:
+    """Return the pages with the properties that the default versions of Kafka and Connect know."""
+    from ansible_collections.millrace.streaming.plugins.module_utils.formats import (
+        key_table,
+        versions,
+    )
+
+    services = ROOT / "plugins/plugin_utils/services"
+    changes = [
+        "A changed value is taken by a running broker where `change` is `cluster-wide` or",
+        "`per-broker`, and otherwise with a restart; `site.yml` does what the key needs.",
+        "",
+    ]
+    documents = {}
+    for product, name, variable, release in (
+        ("kafka", "Kafka", "kafka_config", versions.KAFKA.default),
+        ("connect", "Kafka Connect", "connect_config", versions.PRODUCTS["connect"].default),
+    ):
+        table = key_table.read(services / product / "keys", release)
+        rows = [
+            [
+                _code(key),
+                about.get("type") or "",
+                "" if about.get("default") is None else _code(about["default"]),
+                _code(about["valid"]) if about.get("valid") else "",
+                about.get("update", "") or "",
+            ]
+            for key, about in table.items()
+        ]
+        lines = [
+            f"# Properties of {name}",
+            "",
+            _generated("properties", f"plugins/plugin_utils/services/{product}/keys"),
+            "",
+            f"The keys that `{variable}` may have with {name} {release}, as its binary names them.",
+            "[Configuration](configuration.md) says which layer sets them.",
+            "",
+            *(changes if product == "kafka" else []),
+            *_table(["property", "type", "default", "values", "change"], rows),
+        ]
+        documents[ROOT / f"docs/reference/properties-{product}.md"] = "\n".join(lines) + "\n"
+    return documents
+
+
+def modules() -> dict[Path, str]:
+    """Return docs/reference/modules.md, from the documentation of the modules."""
+    lines = [
+        "# Modules",
+        "",
+        _generated("modules", "DOCUMENTATION in plugins/modules"),
+        "",
+        "What the roles and playbooks are made of. Most options follow from the inventory and are",
+        "not listed: a task gives the ones that are. `ansible-doc millrace.streaming.NAME` shows",
+        "the same.",
+    ]
+    for path in sorted((ROOT / "plugins/modules").glob("*.py")):
+        lines += ["", *_module(path)]
+    return {ROOT / "docs/reference/modules.md": "\n".join(lines) + "\n"}
+
+
+def _module(path: Path) -> list[str]:
+    """Return the section of a module."""
+    from ansible.parsing.plugin_docs import read_docstring
+    from ansible_collections.millrace.streaming.plugins.plugin_utils import action
+
+    document: Mapping[str, Any] = read_docstring(str(path))["doc"]
+    lines = [f"## {path.stem}", "", _sentence(_marked(document["short_description"])), ""]
+    description = document["description"]
+    paragraphs = [description] if isinstance(description, str) else description
+    lines += [f"- {_marked(paragraph)}" for paragraph in paragraphs]
+    if options := action.options(path.stem):
+        lines += ["", *map(_marked, _variables(_typed(options), "option"))]
+    return lines
+
+
+def _typed(options: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Return options of a module with the type that Ansible takes where none is named."""
+    return {
+        name: {
+            "type": "str",
+            **option,
+            **({"options": _typed(option["suboptions"])} if "suboptions" in option else {}),
+        }
+        for name, option in options.items()
+    }
+
+
+def _marked(text: str) -> str:
+    """Return a text of a module's documentation with its markup in Markdown."""
+    text = re.sub(r"\bM\(millrace\.streaming\.(\w+)\)", r"[\1](#\1)", text)
+    return re.sub(r"\b(?:C|O|V|RV|M|I)\(((?:\\\)|[^)])*)\)", r"`\1`", text)
+
+
 DOCUMENTS: dict[str, Callable[[], dict[Path, str]]] = {
     "alerts": alerts,
     "configuration": configuration,
@@ -581,7 +702,9 @@ DOCUMENTS: dict[str, Callable[[], dict[Path, str]]] = {
     "errors": errors,
     "forges": forges,
     "lab": lab,
+    "modules": modules,
     "ports": ports,
+    "properties": properties,
     "reliability": reliability,
     "topologies": topologies,
     "variables": variables,

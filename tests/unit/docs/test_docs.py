@@ -124,7 +124,8 @@ def test_variables_of_a_role_are_listed_for_each_entry_point() -> None:
     text = "\n".join(lines)
     assert "## thing\n\nMakes things.\n" in text
     assert "| `thing_level` | str | `low` | How far. One of `low`, `high`. |" in text
-    assert '| `[{"port": 1}]` | Where it listens. Keys: `port`. |' in text
+    assert '| `[{"port": 1}]` | Where it listens. |' in text
+    assert "| `thing_listeners[].port` | int |  | Port. |" in text
     after = text.partition("### thing, tasks_from: job")[2]
     assert "Runs a job." in after
     assert "| `thing_name` | str | required | Name of the job. |" in after
