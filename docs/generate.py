@@ -695,6 +695,45 @@ def _marked(text: str) -> str:
     return re.sub(r"\b(?:C|O|V|RV|M|I)\(((?:\\\)|[^)])*)\)", r"`\1`", text)
 
 
+RECORDS = re.compile(
+    r"(<!-- Records (\w+) of docs/benchmarks\.yml, .*? -->\n).*?(\n<!-- End of the records\. -->)",
+    re.DOTALL,
+)
+
+
+def performance() -> dict[Path, str]:
+    """Return docs/explain/performance.md, with the tables of the records in docs/benchmarks.yml."""
+    page = ROOT / "docs/explain/performance.md"
+    tables: Mapping[str, Mapping[str, Any]] = _yaml(ROOT / "docs/benchmarks.yml")
+
+    def written(place: re.Match[str]) -> str:
+        return "\n".join([place[1], *record_table(place[2], tables.get(place[2])), place[3]])
+
+    return {page: RECORDS.sub(written, page.read_text(encoding="utf-8"))}
+
+
+def record_table(name: str, table: Mapping[str, Any] | None) -> list[str]:
+    """Return a table of records, each with its date, commit and machine.
+
+    Raises:
+        ValueError: names the table that has no records, or the record that lacks one of these.
+
+    """
+    if not table:
+        message = f"docs/benchmarks.yml has no records {name}"
+        raise ValueError(message)
+    origin = ("date", "commit", "machine")
+    for record in table["records"]:
+        if missing := [key for key in origin if not record.get(key)]:
+            message = f"docs/benchmarks.yml: the record {record['what']!r} has no {missing[0]}"
+            raise ValueError(message)
+    rows = [
+        [record["what"], *record["figures"], *(str(record[key]) for key in origin)]
+        for record in table["records"]
+    ]
+    return _table([*table["columns"], *origin], rows)
+
+
 DOCUMENTS: dict[str, Callable[[], dict[Path, str]]] = {
     "alerts": alerts,
     "configuration": configuration,
@@ -703,6 +742,7 @@ DOCUMENTS: dict[str, Callable[[], dict[Path, str]]] = {
     "forges": forges,
     "lab": lab,
     "modules": modules,
+    "performance": performance,
     "ports": ports,
     "properties": properties,
     "reliability": reliability,

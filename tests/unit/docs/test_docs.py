@@ -71,6 +71,14 @@ def test_an_alert_without_a_section_is_named(
         generate.alerts()
 
 
+def test_a_figure_without_its_record_is_named() -> None:
+    record = {"what": "`roll`", "figures": ["1 s"], "date": "2026-11-27", "machine": "2 cores"}
+    with pytest.raises(ValueError, match=r"`roll`.* has no commit"):
+        generate.record_table("x", {"columns": ["what", "it"], "records": [record]})
+    with pytest.raises(ValueError, match="no records latency"):
+        generate.record_table("latency", None)
+
+
 def test_each_rule_has_an_entry_at_its_address() -> None:
     pages = {path.stem: text for path, text in generate.errors().items()}
     assert {rule.page for rule in RULES} <= {*generate.ERRORS}
