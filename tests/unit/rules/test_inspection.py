@@ -44,7 +44,7 @@ def places(answer: Mapping[str, Any], before: tuple[str, ...] = ()) -> Iterator[
             yield from places(value, (name,))
 
 
-@pytest.mark.parametrize("place", places(answer_with()), ids=".".join)
+@pytest.mark.parametrize("place", [*places(answer_with())], ids=".".join)
 def test_a_field_that_the_answer_lacks_is_named(place: tuple[str, ...]) -> None:
     answer = answer_with()
     part = answer[place[0]] if len(place) > 1 else answer
