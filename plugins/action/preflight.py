@@ -73,7 +73,7 @@ class ActionModule(Action):
                 raise
             # With any_errors_fatal Ansible would end the play without a word, though it ignores it.
             return {"changed": False, "not_reached": str(error)}
-        if not result.get("failed") and "found" in result:
+        if not result.get("failed") and "inspection" in result:
             result["clock_offset"] = clock_offset(before, result.pop("time"), time.time())
             result["empty_controller"] = self._is_empty_controller(name, result)
             result["current_files"] = (
@@ -84,7 +84,7 @@ class ActionModule(Action):
     def _is_empty_controller(self, name: str, answer: Mapping[str, Any]) -> bool:
         """Return whether the host is a controller without records of its quorum."""
         node = self.cluster.kafka.get(name)
-        if node is None or not node.is_controller or not answer["found"]:
+        if node is None or not node.is_controller or not answer["inspection"]:
             return False
-        inspection = Inspection.of(answer["found"], answer["clock_offset"])
+        inspection = Inspection.of(answer["inspection"], answer["clock_offset"])
         return holds_metadata(InspectedHost(self.cluster, name, inspection)) is False

@@ -369,31 +369,33 @@ def files_current(desired: dict[str, Any]) -> bool:
 
 
 def inspection(module: AnsibleModule) -> dict[str, object]:
-    """Return what the host is and has, as the class `Inspection` takes it."""
+    """Return what the host is and has, as the class `Inspection` takes it: a part by each name."""
     params = module.params
-    system = dict(re.findall(r'^(\w+)="?([^"\n]*)', read("/etc/os-release"), re.MULTILINE))
     mounts = mount_table.parse_mountinfo(read("/proc/self/mountinfo"))
-    fstab = read("/etc/fstab")
-    opt = next(
-        directory
-        for directory in (Path("/opt/millrace"), Path("/opt"), Path("/"))
-        if directory.exists()
-    )
-    space = os.statvfs(opt)
-    memory = line_of("/proc/meminfo", r"MemTotal:\s+(\d+) kB")
-    # lost+found on an empty disk does not count.
-    held = {
-        path: {child.name for child in Path(path).glob("*")} - {"lost+found"}
-        for path in params["mounts"]
+    return {
+        "system": of_system(mounts),
+        "clock": {
+            "synchronised": synchronised(),
+            "service": time_service(module),
+        },
+        "network": of_network(module),
+        "disks": of_disks(params, mounts),
+        "software": of_software(module),
+        "kafka": of_kafka(module),
+        "zookeeper": of_zookeeper(),
+        "spark": of_spark(params["shared_dir"]),
+        "operation": operation_file.read(Path(operation_file.PATH)),
+        "secrets": parsed(secret_record.RECORD),
     }
-    roles, protocols = between_nodes()
+
+
+def of_system(mounts: list[mount_table.Mount]) -> dict[str, object]:
+    """Return what the operating system is, and the machine or container that it runs on."""
+    memory = line_of("/proc/meminfo", r"MemTotal:\s+(\d+) kB")
+    release = read("/etc/os-release")
     return {
         "python": list(sys.version_info[:3]),
-        "system_python": system_python() if params["shared_dir"] else [],
-        "shared_id": read(f"{params['shared_dir']}/{SHARED_MARK}", LARGEST_ID).strip()
-        if params["shared_dir"]
-        else "",
-        "os_release": system,
+        "os_release": dict(re.findall(r'^(\w+)="?([^"\n]*)', release, re.MULTILINE)),
         "machine": platform.machine(),
         "cores": os.cpu_count() or 1,
         "memory_mb": int(memory) // 1024 if memory else None,
@@ -403,39 +405,89 @@ def inspection(module: AnsibleModule) -> dict[str, object]:
         "swap": [line.split()[0] for line in read("/proc/swaps").splitlines()[1:]],
         "open_files": open_files(),
         "tmp_options": list(mount_table.mount_of("/tmp", mounts).options),  # noqa: S108 - read only
-        "clock_synchronised": synchronised(),
-        "time_service": time_service(module),
-        "javas": javas(params["java_home"]),
+    }
+
+
+def of_network(module: AnsibleModule) -> dict[str, object]:
+    """Return who listens on the ports, what names are to the host, and its firewall."""
+    params = module.params
+    return {
         "listeners": listeners(set(params["ports"]), params["units"]),
         "addresses": {name: network.addresses(name) for name in params["names"]},
         "sources": {name: network.sources(name) for name in params["peers"]},
         "nft": nft(module) is not None,
-        "openssl": module.get_bin_path("openssl") is not None,
         "refused_rules": refused_rules(module),
-        "programs": [path for path in params["programs"] if Path(path).exists()],
         "firewall": [path for path in params["firewall"] if Path(path).exists()],
-        "site_units": [Path(path).stem for path in params["masks"] if is_of_site(path)],
+    }
+
+
+def of_disks(params: dict[str, Any], mounts: list[mount_table.Mount]) -> dict[str, object]:
+    """Return how the data directories are, and what is or would be mounted."""
+    fstab = read("/etc/fstab")
+    opt = next(
+        directory
+        for directory in (Path("/opt/millrace"), Path("/opt"), Path("/"))
+        if directory.exists()
+    )
+    space = os.statvfs(opt)
+    # lost+found on an empty disk does not count.
+    held = {
+        path: {child.name for child in Path(path).glob("*")} - {"lost+found"}
+        for path in params["mounts"]
+    }
+    return {
         "directories": [inspect(path, mounts, fstab) for path in params["directories"]],
         "mount_points": [mount.path for mount in mounts],
         "absent_sources": [source for source in params["sources"] if source_absent(source)],
         "occupied": [path for path, children in held.items() if children],
+        "opt_free": space.f_bavail * space.f_frsize,
+    }
+
+
+def of_software(module: AnsibleModule) -> dict[str, object]:
+    """Return which programs, units and distributions there are."""
+    params = module.params
+    return {
+        "javas": javas(params["java_home"]),
         "homes": {home: Path(home).is_dir() for home in params["homes"]},
         "installed": {Path(link).name: installed(link) for link in params["links"]},
-        "opt_free": space.f_bavail * space.f_frsize,
+        "programs": [path for path in params["programs"] if Path(path).exists()],
+        "site_units": [Path(path).stem for path in params["masks"] if is_of_site(path)],
+        "openssl": module.get_bin_path("openssl") is not None,
+    }
+
+
+def of_kafka(module: AnsibleModule) -> dict[str, object]:
+    """Return how the Kafka node is configured that is there, and what the wanted stores hold."""
+    roles, protocols = between_nodes()
+    return {
         "between_nodes": roles,
         "protocols": protocols,
         "authorizer": authorizer(),
         "authorities": identities(read(AUTHORITY)),
         "signed_by": identities(read(NODE_STORE))[1:],
-        "spark_secret": spark_secret(),
-        "ensemble_secured": ensemble_secured(),
-        "ensemble_client_secured": ensemble_client_secured(),
-        "ensemble_authorities": identities(read(ENSEMBLE_AUTHORITY)),
-        "ensemble_clients": identities(read(ENSEMBLE_CLIENTS)),
-        "ensemble_member_signed_by": identities(read(MEMBER_STORE))[1:],
-        "operation": operation_file.read(Path(operation_file.PATH)),
-        "secrets": parsed(secret_record.RECORD),
-        "certificates": [store(module, settings) for settings in params["stores"]],
+        "certificates": [store(module, settings) for settings in module.params["stores"]],
+    }
+
+
+def of_zookeeper() -> dict[str, object]:
+    """Return how the member of ZooKeeper is configured that is there, and a broker as its client."""
+    return {
+        "secured": ensemble_secured(),
+        "client_secured": ensemble_client_secured(),
+        "authorities": identities(read(ENSEMBLE_AUTHORITY)),
+        "clients": identities(read(ENSEMBLE_CLIENTS)),
+        "member_signed_by": identities(read(MEMBER_STORE))[1:],
+    }
+
+
+def of_spark(shared_dir: str) -> dict[str, object]:
+    """Return what Spark has there, with the shared directory that it is to have."""
+    mark = read(f"{shared_dir}/{SHARED_MARK}", LARGEST_ID).strip() if shared_dir else ""
+    return {
+        "python": system_python() if shared_dir else [],
+        "shared_id": mark,
+        "secret": spark_secret(),
     }
 
 
@@ -472,7 +524,7 @@ def main() -> None:
     # Last, so that the control node can compare it with the arrival of the answer.
     module.exit_json(
         changed=False,
-        found=inspected,
+        inspection=inspected,
         former_monitoring=former,
         files_current=current,
         time=time.time(),

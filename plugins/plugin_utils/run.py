@@ -88,9 +88,9 @@ def outside(task_vars: Mapping[str, Any]) -> dict[str, Inspection]:
 
 def _inspections(results: Mapping[str, Mapping[str, Any]]) -> dict[str, Inspection]:
     return {
-        name: Inspection.of(result["found"], result["clock_offset"])
+        name: Inspection.of(result["inspection"], result["clock_offset"])
         for name, result in results.items()
-        if "found" in result
+        if "inspection" in result
     }
 
 

@@ -19,6 +19,7 @@ from ansible_collections.millrace.streaming.plugins.plugin_utils.services.kafka.
 
 from tests.unit.cluster.small import cluster
 from tests.unit.in_process import AnsibleRun, Answer, call_module
+from tests.unit.inspections import answer_with, directory_at
 
 TIMED_OUT = "timed out"
 STORES = {
@@ -137,13 +138,13 @@ def test_both_halves_make_an_inspection(ansible: AnsibleRun, tmp_path: Path) -> 
     answer = ansible.task("preflight", "k1")
     assert answer["clock_offset"] == 0
     assert "time" not in answer
-    found = Inspection.of(answer["found"], answer["clock_offset"])
-    (directory,) = found.directories
+    inspection = Inspection.of(answer["inspection"], answer["clock_offset"])
+    (directory,) = inspection.disks.directories
     assert (directory.path, directory.exists, directory.parent) == (f"{tmp_path}/data", False, True)
 
 
 def test_a_clock_that_is_off_is_measured(ansible: AnsibleRun) -> None:
-    ansible.module = lambda *_: {"found": {}, "time": time.time() + 3600}
+    ansible.module = lambda *_: {"inspection": {}, "time": time.time() + 3600}
     assert 3590 < ansible.task("preflight", "k1")["clock_offset"] <= 3600
 
 
@@ -163,9 +164,11 @@ def test_a_controller_without_records_is_named_and_another_host_can_be_asked(
     (tmp_path / "hosts.yml").write_text(
         f"kafka_brokers: {{hosts: {hosts}}}\nkafka_controllers: {{hosts: {{k2: }}}}\n"
     )
-    disk = {"path": "/var/lib/kafka/data", "exists": True, "elected": elected}
-    found = {"directories": [disk], "certificates": []}
-    ansible = AnsibleRun(tmp_path / "hosts.yml", lambda *_: {"found": found, "time": time.time()})
+    disk = directory_at("/var/lib/kafka/data", exists=True, elected=elected)
+    inspected = answer_with(disks_directories=(disk,))
+    ansible = AnsibleRun(
+        tmp_path / "hosts.yml", lambda *_: {"inspection": inspected, "time": time.time()}
+    )
     assert ansible.task("preflight", "k1")["empty_controller"] is False
     assert ansible.task("preflight", "k2")["empty_controller"] is empty
     other = ansible.task("preflight", "k1", host="k2")
@@ -179,6 +182,6 @@ def test_only_a_host_of_the_run_has_to_be_reachable(ansible: AnsibleRun) -> None
     ansible.module = broken
     answer = ansible.task("preflight", "k1", host="k1")
     assert TIMED_OUT in answer["not_reached"]
-    assert "found" not in answer
+    assert "inspection" not in answer
     with pytest.raises(AnsibleConnectionFailure):
         ansible.task("preflight", "k1")

@@ -29,27 +29,28 @@ from tests.unit.cluster.small import kafka
 from tests.unit.in_process import call_module
 
 
-def found(**options: Any) -> dict[str, Any]:
+def inspected(**options: Any) -> dict[str, Any]:
     """What the module finds on this machine."""
     result = call_module("preflight", options)
-    assert "found" in result, result
+    assert "inspection" in result, result
     assert result["changed"] is False
     assert result["time"] > 0
-    answer: dict[str, Any] = result["found"]
+    answer: dict[str, Any] = result["inspection"]
     return answer
 
 
 def test_the_answer_is_an_inspection(tmp_path: Path) -> None:
-    one = Inspection.of(found(directories=[str(tmp_path)], stores=[{"path": "/absent.pem"}]), 0.25)
-    assert one.clock_offset == 0.25
-    assert one.python >= (3, 11)
-    assert one.os_release["ID"]
-    assert "/" in one.mount_points
-    assert one.open_files is None or one.open_files > 0
-    assert one.facts.cores == os.cpu_count()
-    assert (one.facts.memory_mb or 0) > 0
-    assert [directory.path for directory in one.directories] == [str(tmp_path)]
-    assert [certificate.exists for certificate in one.certificates] == [False]
+    answer = inspected(directories=[str(tmp_path)], stores=[{"path": "/absent.pem"}])
+    inspection = Inspection.of(answer, 0.25)
+    assert inspection.clock.offset == 0.25
+    assert inspection.system.python >= (3, 11)
+    assert inspection.system.os_release["ID"]
+    assert "/" in inspection.disks.mount_points
+    assert inspection.system.open_files is None or inspection.system.open_files > 0
+    assert inspection.facts.cores == os.cpu_count()
+    assert (inspection.facts.memory_mb or 0) > 0
+    assert [directory.path for directory in inspection.disks.directories] == [str(tmp_path)]
+    assert [certificate.exists for certificate in inspection.kafka.certificates] == [False]
 
 
 @pytest.mark.skipif(not Path("/usr/bin/python3").exists(), reason="no Python of the system here")
@@ -57,8 +58,8 @@ def test_the_python_of_sparks_jobs_is_the_systems(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     shown = subprocess.run(["/usr/bin/python3", "-V"], capture_output=True, text=True, check=True)
-    assert Inspection.of(found(shared_dir=str(tmp_path))).facts.python in shown.stdout
-    assert Inspection.of(found()).system_python == ()
+    assert Inspection.of(inspected(shared_dir=str(tmp_path)), 0.0).facts.python in shown.stdout
+    assert Inspection.of(inspected(), 0.0).spark.python == ()
     monkeypatch.setattr(sys, "executable", "/usr/bin/python3")
     assert preflight.system_python() == list(sys.version_info[:3])
 
@@ -82,19 +83,19 @@ def test_with_which_secrets_the_host_was_deployed(
     monkeypatch.setattr(secret_record, "RECORD", str(record))
     if text is not None:
         record.write_text(text)
-    assert found()["secrets"] == expected
+    assert inspected()["secrets"] == expected
 
 
 def test_the_id_of_a_shared_directory_is_read(tmp_path: Path) -> None:
-    assert found(shared_dir=str(tmp_path))["shared_id"] == ""
+    assert inspected(shared_dir=str(tmp_path))["spark"]["shared_id"] == ""
     (tmp_path / SHARED_MARK).write_text("1-2\n")
-    assert found(shared_dir=str(tmp_path))["shared_id"] == "1-2"
-    assert found()["shared_id"] == ""
+    assert inspected(shared_dir=str(tmp_path))["spark"]["shared_id"] == "1-2"
+    assert inspected()["spark"]["shared_id"] == ""
 
 
 def test_an_id_that_is_too_large_is_none(tmp_path: Path) -> None:
     (tmp_path / ".millrace-id").write_text("a" * 5000)
-    assert found(shared_dir=str(tmp_path))["shared_id"] == ""
+    assert inspected(shared_dir=str(tmp_path))["spark"]["shared_id"] == ""
 
 
 def test_accounts_of_what_watched_the_host_once(tmp_path: Path) -> None:
@@ -111,7 +112,7 @@ def test_a_data_directory_is_read(tmp_path: Path) -> None:
     (data / "myid").write_text("3\n")
     state = '{"data_version": 1}'
     (data / "__cluster_metadata-0/quorum-state").write_text(state)
-    (there,) = found(directories=[str(data)])["directories"]
+    (there,) = inspected(directories=[str(data)])["disks"]["directories"]
     assert there["exists"]
     assert there["meta"] is None
     assert there["names"] == ["backup/", "myid"]
@@ -120,7 +121,7 @@ def test_a_data_directory_is_read(tmp_path: Path) -> None:
     assert there["myid"] == "3\n"
     assert there["size"] > there["free"] > 0
     (data / "meta.properties").write_text("version=1\n")
-    (again,) = found(directories=[str(data)])["directories"]
+    (again,) = inspected(directories=[str(data)])["disks"]["directories"]
     assert again["meta"] == "version=1\n"
     assert again["partitions"] == []
 
@@ -129,12 +130,12 @@ def test_a_data_directory_is_read(tmp_path: Path) -> None:
 def test_a_quorum_state_that_is_none_is_left_out(tmp_path: Path, state: str) -> None:
     (tmp_path / "__cluster_metadata-0").mkdir()
     (tmp_path / "__cluster_metadata-0/quorum-state").write_text(state)
-    (there,) = found(directories=[str(tmp_path)])["directories"]
+    (there,) = inspected(directories=[str(tmp_path)])["disks"]["directories"]
     assert there["quorum"] is None
 
 
 def test_a_directory_to_come_is_judged_by_its_place(tmp_path: Path) -> None:
-    here, absent = found(directories=[str(tmp_path), f"{tmp_path}/a/b"])["directories"]
+    here, absent = inspected(directories=[str(tmp_path), f"{tmp_path}/a/b"])["disks"]["directories"]
     assert not absent["exists"]
     assert here["parent"]
     assert not absent["parent"]
@@ -143,7 +144,7 @@ def test_a_directory_to_come_is_judged_by_its_place(tmp_path: Path) -> None:
 
 def test_a_link_to_a_disk_is_that_disks(tmp_path: Path) -> None:
     (tmp_path / "disk").symlink_to("/proc")
-    linked, real = found(directories=[f"{tmp_path}/disk", "/proc"])["directories"]
+    linked, real = inspected(directories=[f"{tmp_path}/disk", "/proc"])["disks"]["directories"]
     assert linked["mount"] == real["mount"] == "/proc"
 
 
@@ -171,14 +172,14 @@ def test_data_is_that_of_an_elected_quorum(
 def test_somebody_on_a_port_is_named() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
-        listeners = found(ports=[port, 1])["listeners"]
+        listeners = inspected(ports=[port, 1])["network"]["listeners"]
     assert list(listeners) == [str(port)]
     assert str(os.getpid()) in listeners[str(port)]
-    assert found(ports=[port])["listeners"] == {}
+    assert inspected(ports=[port])["network"]["listeners"] == {}
 
 
 def test_names_are_resolved_on_the_host() -> None:
-    names = found(names=["localhost", "10.0.0.1", "not-there.invalid"])["addresses"]
+    names = inspected(names=["localhost", "10.0.0.1", "not-there.invalid"])["network"]["addresses"]
     assert "127.0.0.1" in names["localhost"]
     assert (names["10.0.0.1"], names["not-there.invalid"]) == (["10.0.0.1"], [])
 
@@ -188,7 +189,7 @@ def test_what_is_installed_is_what_the_link_names(tmp_path: Path) -> None:
     (tmp_path / "spark").mkdir()
     links = [f"{tmp_path}/{name}" for name in ("kafka", "spark", "zookeeper")]
     installed = {"kafka": "kafka-4.3.1-0123456789ab", "spark": "", "zookeeper": ""}
-    assert found(links=links)["installed"] == installed
+    assert inspected(links=links)["software"]["installed"] == installed
 
 
 def test_files_need_no_change_if_content_and_mode_are_as_wanted(tmp_path: Path) -> None:
@@ -216,8 +217,10 @@ def test_java_is_read_from_its_release_file(
         (home / "bin/java").touch()
     (packages / "without-a-program").mkdir()
     (own / "release").write_text('IMPLEMENTOR="X"\nJAVA_VERSION="21.0.4"\n')
-    assert found(java_home=str(own))["javas"] == {str(packages / "java-17"): "", str(own): "21.0.4"}
-    assert list(found(java_home=f"{tmp_path}/absent")["javas"]) == [str(packages / "java-17")]
+    both = {str(packages / "java-17"): "", str(own): "21.0.4"}
+    assert inspected(java_home=str(own))["software"]["javas"] == both
+    software = inspected(java_home=f"{tmp_path}/absent")["software"]
+    assert list(software["javas"]) == [str(packages / "java-17")]
 
 
 def test_what_a_mount_needs_is_found(tmp_path: Path) -> None:
@@ -226,10 +229,10 @@ def test_what_a_mount_needs_is_found(tmp_path: Path) -> None:
     (tmp_path / "empty/lost+found").mkdir(parents=True)
     paths = [f"{tmp_path}/{name}" for name in ("full", "empty", "absent")]
     sources = [str(tmp_path), f"{tmp_path}/absent", "UUID=not-there", "server:/export"]
-    answer = found(mounts=paths, sources=sources, homes=paths)
-    assert answer["occupied"] == [paths[0]]
-    assert answer["absent_sources"] == [f"{tmp_path}/absent", "UUID=not-there"]
-    assert answer["homes"] == dict(zip(paths, (True, True, False), strict=True))
+    answer = inspected(mounts=paths, sources=sources, homes=paths)
+    assert answer["disks"]["occupied"] == [paths[0]]
+    assert answer["disks"]["absent_sources"] == [f"{tmp_path}/absent", "UUID=not-there"]
+    assert answer["software"]["homes"] == dict(zip(paths, (True, True, False), strict=True))
 
 
 def test_stores_are_read(tmp_path: Path) -> None:
@@ -247,8 +250,8 @@ def test_stores_are_read(tmp_path: Path) -> None:
         {"path": str(junk)},
         {"path": f"{tmp_path}/absent"},
     ]
-    answer = Inspection.of(found(stores=stores, kafka_user="nobody-of-this-name"))
-    good, foreign, ca, wrong, absent = answer.certificates
+    answer = Inspection.of(inspected(stores=stores, kafka_user="nobody-of-this-name"), 0.0)
+    good, foreign, ca, wrong, absent = answer.kafka.certificates
     assert (good.wrong, good.refused) == ("", "")
     assert 390 < (good.days_left or 0) < 400
     assert good.names == ("DNS:k1", "IP:10.0.0.1", "IP:2001:db8::1")
@@ -262,8 +265,8 @@ def test_the_password_of_a_key_is_not_in_the_answer(tmp_path: Path) -> None:
     pem = tmp_path / "store.pem"
     pem.write_text(issue(new_authority("Site"), Certificate("k1", "", "x", ("k1",), client=True)))
     store = {"path": str(pem), "is_keystore": True, "password": "hunter22"}
-    answer = found(stores=[store])
-    assert "is not encrypted" in answer["certificates"][0]["wrong"]
+    answer = inspected(stores=[store])
+    assert "is not encrypted" in answer["kafka"]["certificates"][0]["wrong"]
     assert "hunter22" not in str(answer)
 
 
@@ -272,8 +275,8 @@ def configured(folder: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> dict
     path = folder / "server.properties"
     path.write_text(text)
     monkeypatch.setattr(preflight, "SERVER_PROPERTIES", str(path))
-    answer = found()
-    return {role: answer["protocols"][name] for role, name in answer["between_nodes"].items()}
+    node = inspected()["kafka"]
+    return {role: node["protocols"][name] for role, name in node["between_nodes"].items()}
 
 
 PROTOCOLS = "listener.security.protocol.map=CLIENT:SASL_SSL,INTERNAL:SSL,CONTROLLER:PLAINTEXT\n"
@@ -310,7 +313,7 @@ def test_a_host_without_kafka_talks_to_nobody(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(preflight, "SERVER_PROPERTIES", f"{tmp_path}/absent")
-    assert found()["between_nodes"] == {}
+    assert inspected()["kafka"]["between_nodes"] == {}
 
 
 def test_protocols_are_read_from_what_the_model_writes(
@@ -330,7 +333,7 @@ def test_the_authorizer_of_a_configured_node_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, expected: str | None
 ) -> None:
     configured(tmp_path, monkeypatch, text)
-    assert found()["authorizer"] == expected
+    assert inspected()["kafka"]["authorizer"] == expected
 
 
 def test_the_authorities_that_a_node_trusts_are_known(
@@ -338,15 +341,15 @@ def test_the_authorities_that_a_node_trusts_are_known(
 ) -> None:
     path = tmp_path / "ca.pem"
     monkeypatch.setattr(preflight, "AUTHORITY", str(path))
-    assert found()["authorities"] == []
+    assert inspected()["kafka"]["authorities"] == []
     both = "".join(new_authority(name).certificate for name in ("one", "other"))
     path.write_text(both)
-    assert found()["authorities"] == identities(both)
+    assert inspected()["kafka"]["authorities"] == identities(both)
     path.write_text("damaged\n")
-    assert found()["authorities"] == []
+    assert inspected()["kafka"]["authorities"] == []
     path.unlink()
     path.mkdir()
-    assert found()["authorities"] == []
+    assert inspected()["kafka"]["authorities"] == []
 
 
 def test_the_authority_that_has_signed_a_nodes_certificate_is_known(
@@ -354,10 +357,10 @@ def test_the_authority_that_has_signed_a_nodes_certificate_is_known(
 ) -> None:
     path, authority = tmp_path / "node.pem", new_authority("one")
     monkeypatch.setattr(preflight, "NODE_STORE", str(path))
-    assert found()["signed_by"] == []
+    assert inspected()["kafka"]["signed_by"] == []
     path.write_text(issue(authority, Certificate("k1/node", "", "k1", ("k1",), client=True)))
-    answer = found()
-    assert answer["signed_by"] == identities(authority.certificate)
+    answer = inspected()
+    assert answer["kafka"]["signed_by"] == identities(authority.certificate)
     assert "PRIVATE" not in str(answer)
 
 
@@ -375,10 +378,11 @@ def test_the_authorities_of_a_member_are_known(
         path = tmp_path / name
         path.write_text(text)
         monkeypatch.setattr(preflight, name, str(path))
-    answer, (first, second) = found(), identities(former.certificate + following.certificate)
-    assert answer["ensemble_authorities"] == [first, second]
-    assert answer["ensemble_clients"] == [second]
-    assert answer["ensemble_member_signed_by"] == [first]
+    member = inspected()["zookeeper"]
+    first, second = identities(former.certificate + following.certificate)
+    assert member["authorities"] == [first, second]
+    assert member["clients"] == [second]
+    assert member["member_signed_by"] == [first]
 
 
 # The firewall
@@ -397,20 +401,20 @@ def test_rules_that_nftables_takes_are_not_refused(
 ) -> None:
     command = f'[ "$1 $2" = "--check --file" ] && cat "$3" > {tmp_path}/read'
     monkeypatch.setenv("PATH", nft_that(tmp_path, command))
-    answer = found(rules="table inet x\n")
-    assert answer["nft"]
-    assert answer["refused_rules"] == ""
+    answer = inspected(rules="table inet x\n")
+    assert answer["network"]["nft"]
+    assert answer["network"]["refused_rules"] == ""
     assert (tmp_path / "read").read_text().strip() == "table inet x"
 
 
 def test_the_reason_why_rules_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", nft_that(tmp_path, "echo no kernel support >&2; exit 1"))
-    assert found(rules="table inet x\n")["refused_rules"] == "no kernel support"
-    assert found()["refused_rules"] == "", "without a firewall nothing is asked"
+    assert inspected(rules="table inet x\n")["network"]["refused_rules"] == "no kernel support"
+    assert inspected()["network"]["refused_rules"] == "", "without a firewall nothing is asked"
 
 
 def test_the_address_from_which_the_host_connects() -> None:
-    sources = found(peers=["127.0.0.1", "absent.invalid"])["sources"]
+    sources = inspected(peers=["127.0.0.1", "absent.invalid"])["network"]["sources"]
     assert sources == {"127.0.0.1": ["127.0.0.1"], "absent.invalid": []}
 
 
@@ -422,10 +426,10 @@ def test_units_that_the_site_runs_are_known(tmp_path: Path) -> None:
     (tmp_path / "written.service").touch()
     names = ("enabled", "masked", "written", "absent")
     masks = [str(tmp_path / f"{name}.service") for name in names]
-    assert found(masks=masks)["site_units"] == ["enabled", "written"]
+    assert inspected(masks=masks)["software"]["site_units"] == ["enabled", "written"]
 
 
 def test_a_firewall_that_is_there(tmp_path: Path) -> None:
     there, absent = tmp_path / "there", tmp_path / "absent"
     there.touch()
-    assert found(firewall=[str(there), str(absent)])["firewall"] == [str(there)]
+    assert inspected(firewall=[str(there), str(absent)])["network"]["firewall"] == [str(there)]

@@ -74,7 +74,7 @@ def _misplaced(config: Mapping[str, Any]) -> tuple[str, str] | None:
 
 def _certificates(host: InspectedHost) -> Checked:
     """Yield each store that was found on a host."""
-    return ((host, certificate) for certificate in host.found.certificates)
+    return ((host, certificate) for certificate in host.inspection.kafka.certificates)
 
 
 def _located(host: InspectedHost, certificate: Certificate, findings: Findings) -> Findings:
