@@ -7,6 +7,7 @@ from typing import Any
 
 from ansible.errors import AnsibleConnectionFailure
 
+from ..module_utils.formats.values import mapping
 from ..plugin_utils.action import Action
 from ..plugin_utils.cluster import desired, firewall, registry
 from ..plugin_utils.cluster.cluster import Cluster
@@ -25,6 +26,12 @@ def peers(cluster: Cluster, name: str) -> list[str]:
     """Return the names of the other hosts that have a firewall."""
     hosts = [host for host in cluster.firewalls if host != name]
     return list(dict.fromkeys(peer for host in hosts for peer in cluster.names(host)))
+
+
+def schedules(cluster: Cluster, name: str) -> list[str]:
+    """Return the times of the jobs whose drivers run on a host."""
+    jobs = cluster.spark[name].drivers.jobs_here if name in cluster.spark else []
+    return list(dict.fromkeys(job.schedule for job in jobs if job.timer))
 
 
 def options(cluster: Cluster, name: str) -> dict[str, Any]:
@@ -51,6 +58,8 @@ def options(cluster: Cluster, name: str) -> dict[str, Any]:
         "java_home": host.settings["java_home"],
         "kafka_user": host.settings["kafka_user"],
         "units": registry.UNITS,
+        "kernel_settings": [str(setting) for setting in mapping(host.settings["host_sysctl"])],
+        "schedules": schedules(cluster, name),
     }
 
 

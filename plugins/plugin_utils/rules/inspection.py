@@ -166,6 +166,11 @@ class Inspection:
     """The record of the generation of the secrets with which the host was deployed, empty without
     one."""
     certificates: tuple[Certificate, ...] = ()
+    absent_settings: Mapping[str, str] = field(default_factory=dict)
+    """Names in host_sysctl that the kernel does not have -> a similar one that it has, empty for
+    none."""
+    refused_schedules: Mapping[str, str] = field(default_factory=dict)
+    """Times of jobs that systemd does not take -> its message."""
 
     @property
     def facts(self) -> Facts:

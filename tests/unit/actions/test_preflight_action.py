@@ -92,6 +92,21 @@ def test_what_is_inspected_follows_from_the_model() -> None:
     assert options(found, "h2")["stores"] == []
 
 
+def test_kernel_settings_and_times_of_jobs_are_asked_for_where_they_are_needed() -> None:
+    schedules = {"a": "daily", "b": " Mon..Fri  06:30", "c": "daily", "d": "service", "e": "once"}
+    jobs = [{"name": name, "schedule": schedule} for name, schedule in schedules.items()]
+    found = cluster(
+        {"spark_masters": ["h1", "h2"], "spark_workers": ["h2"], "zookeeper": ["h3"]},
+        host_sysctl={"vm.swappiness": 1, "-net/core/somaxconn": 4096},
+        spark_jobs=[*jobs, {"name": "f", "schedule": "hourly", "state": "absent"}],
+    )
+    asked = [options(found, name) for name in ("h1", "h2", "h3")]
+    times = [host["schedules"] for host in asked]
+    assert times == [["daily", "Mon..Fri 06:30"], [], []]
+    names = ["vm.swappiness", "-net/core/somaxconn"]
+    assert [host["kernel_settings"] for host in asked] == [names, names, names]
+
+
 @pytest.mark.parametrize(
     ("watched", "former"),
     [

@@ -63,6 +63,7 @@ from tests.unit.rules.host_draft import (
     outside,
     system,
 )
+from tests.unit.rules.spark_job_cases import job, jobs
 
 KEYSTORE = Certificate("/etc/kafka/tls/node.pem", days_left=300.0, names=("DNS:k1",))
 KEY_LOCATION = "kafka_config[ssl.keystore.location] of k1"
@@ -70,6 +71,7 @@ HOST = "k1"
 CA, OTHER_CA = (new_authority(name).certificate for name in ("Millrace", "Millrace later"))
 INSTALLED = "kafka-4.2.1-0123456789ab"
 JAVA_17 = "/usr/lib/jvm/java-17-openjdk-amd64"
+REFUSED_TIME = "Failed to parse calendar specification 'dialy': Invalid argument"
 
 
 @dataclass(frozen=True)
@@ -227,6 +229,13 @@ def pythons(*found: tuple[int, ...]) -> list[InspectedHost]:
         Draft(),
         {name: Inspection(system_python=one) for name, one in zip(names, found, strict=True)},
     )
+
+
+def with_job(schedule: str, name: str = "k1", **more: Any) -> list[InspectedHost]:
+    """A host of Spark that refuses the time `dialy`, and a job with a schedule."""
+    draft = Draft()
+    jobs(job(schedule=schedule, **more))(draft)
+    return inspected(draft, {name: Inspection(refused_schedules={"dialy": REFUSED_TIME})})
 
 
 def with_spark_alone(draft: Draft) -> None:
@@ -648,6 +657,14 @@ CASES = [
         ("usr_t to /opt/millrace", "var_lib_t", "semanage fcontext"),
         host(selinux=True, **ROCKY_9),
         host(**ROCKY_9),
+    ),
+    *(
+        Case("sysctl-name", (name, *parts, f"host_sysctl of {HOST}"), bad, host())
+        for name, similar, parts in (
+            ("vm.swapiness", "vm.swappiness", ("Did you mean vm.swappiness?",)),
+            ("net.netfilter.nf_conntrack_max", "", ("Correct the name", "module", "Write -net")),
+        )
+        for bad in [host(absent_settings={name: similar})]
     ),
     Case("swap", ("/dev/sda2",), host(swap=("/dev/sda2",)), host(swap=("/dev/sda2",), **CONTAINER)),
     Case("open-files", ("4096", "fs.nr_open"), host(open_files=4096), host(open_files=100_000)),
@@ -1352,6 +1369,19 @@ CASES = [
         ("spark_python_version is 3.11", "3.13"),
         host(with_spark, packages_for("3.11"), python=(3, 13, 5), **DEBIAN_13),
         host(with_spark, packages_for("3.13"), python=(3, 11, 2), system_python=(3, 13, 5)),
+    ),
+    *(
+        Case(
+            "spark-job-schedule",
+            (REFUSED_TIME, "job clicks", "Mon..Fri 06:30", "spark_jobs[clicks].schedule of k1"),
+            with_job("dialy"),
+            good,
+        )
+        for good in (
+            with_job("daily"),
+            with_job("dialy", state="absent"),
+            with_job("dialy", name="k2"),  # no driver runs there
+        )
     ),
     Case(
         "spark-python-differs",
