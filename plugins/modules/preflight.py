@@ -203,7 +203,7 @@ def has_setting(name: str) -> bool:
 
 def existing_settings() -> list[str]:
     """Return the names of the kernel's settings, of devices only those for all of them."""
-    names = []
+    names: list[str] = []
     for folder, folders, settings in os.walk(KERNEL_SETTINGS):
         of_devices = Path(folder).name in ("conf", "neigh")
         # To look into binfmt_misc would mount it.

@@ -93,7 +93,7 @@ def test_what_is_inspected_follows_from_the_model() -> None:
 
 
 def test_kernel_settings_and_times_of_jobs_are_asked_for_where_they_are_needed() -> None:
-    schedules = {"a": "daily", "b": " Mon..Fri  06:30", "c": "daily", "d": "service", "e": "once"}
+    schedules = {"a": "daily", "b": "Mon..Fri  06:30", "c": "daily", "d": "service", "e": "once"}
     jobs = [{"name": name, "schedule": schedule} for name, schedule in schedules.items()]
     found = cluster(
         {"spark_masters": ["h1", "h2"], "spark_workers": ["h2"], "zookeeper": ["h3"]},
