@@ -172,7 +172,6 @@ REFUSED: list[Case] = [
             "servcie": "Set schedule: service.",
             "Service": "Set schedule: service.",
             "ONCE": "Set schedule: once.",
-            "": "schedule of the job clicks is empty",
             " \n": "schedule of the job clicks is empty",
             "daily\0": "daily\\x00",
             "\x1b[31mdaily": "\\x1b[31mdaily",

@@ -214,7 +214,7 @@ def of_driver(resolution: Resolution) -> list[Job]:
 
 
 def _job(entry: Mapping[str, Any]) -> Job:
-    source, schedule = str(entry.get("source") or ""), entry.get("schedule")
+    source = str(entry.get("source") or "")
     return Job(
         name=str(entry["name"]),
         module=str(entry.get("module") or Path(source).stem),
@@ -223,7 +223,7 @@ def _job(entry: Mapping[str, Any]) -> Job:
         data=[str(path) for path in entry.get("data") or ()],
         cores=entry.get("cores"),
         memory=str(entry.get("memory") or ""),
-        schedule=SERVICE if schedule is None else " ".join(str(schedule).split()),
+        schedule=" ".join(str(entry.get("schedule") or SERVICE).split()),
         user=str(entry.get("kafka_user") or ""),
         grants=[security.grant(grant) for grant in entry.get("grants") or ()],
         topics=[str(topic) for topic in entry.get("topics") or ()],
