@@ -1,12 +1,13 @@
 """The control node's part of the module preflight: the model says what to inspect."""
 
 import time
-from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
 from ansible.errors import AnsibleConnectionFailure
 
+from ..module_utils.formats.values import mapping
+from ..plugin_utils import run
 from ..plugin_utils.action import Action
 from ..plugin_utils.cluster import desired, firewall, registry
 from ..plugin_utils.cluster.cluster import Cluster
@@ -25,6 +26,12 @@ def peers(cluster: Cluster, name: str) -> list[str]:
     """Return the names of the other hosts that have a firewall."""
     hosts = [host for host in cluster.firewalls if host != name]
     return list(dict.fromkeys(peer for host in hosts for peer in cluster.names(host)))
+
+
+def schedules(cluster: Cluster, name: str) -> list[str]:
+    """Return the times of the jobs whose drivers run on a host."""
+    jobs = cluster.spark[name].drivers.jobs_here if name in cluster.spark else []
+    return list(dict.fromkeys(job.schedule for job in jobs if job.timer))
 
 
 def options(cluster: Cluster, name: str) -> dict[str, Any]:
@@ -51,6 +58,8 @@ def options(cluster: Cluster, name: str) -> dict[str, Any]:
         "java_home": host.settings["java_home"],
         "kafka_user": host.settings["kafka_user"],
         "units": registry.UNITS,
+        "kernel_settings": [str(setting) for setting in mapping(host.settings["host_sysctl"])],
+        "schedules": schedules(cluster, name),
     }
 
 
@@ -75,16 +84,16 @@ class ActionModule(Action):
             return {"changed": False, "not_reached": str(error)}
         if not result.get("failed") and "inspection" in result:
             result["clock_offset"] = clock_offset(before, result.pop("time"), time.time())
-            result["empty_controller"] = self._is_empty_controller(name, result)
+            inspected = run.inspection_of(name, result)
+            result["empty_controller"] = self._is_empty_controller(name, inspected)
             result["current_files"] = (
                 desired.digest(files) if result.pop("files_current", False) else ""
             )
         return result
 
-    def _is_empty_controller(self, name: str, answer: Mapping[str, Any]) -> bool:
+    def _is_empty_controller(self, name: str, inspection: Inspection) -> bool:
         """Return whether the host is a controller without records of its quorum."""
         node = self.cluster.kafka.get(name)
-        if node is None or not node.is_controller or not answer["inspection"]:
+        if node is None or not node.is_controller:
             return False
-        inspection = Inspection.of(answer["inspection"], answer["clock_offset"])
         return holds_metadata(InspectedHost(self.cluster, name, inspection)) is False

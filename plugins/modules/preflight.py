@@ -21,6 +21,7 @@ from typing import Any
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.formats.digests import secret_digest
+from ..module_utils.formats.key_table import nearest
 from ..module_utils.formats.pem import identities
 from ..module_utils.formats.properties import parse_or_empty
 from ..module_utils.host import (
@@ -42,7 +43,7 @@ short_description: Inspect a host before anything is changed on it
 extends_documentation_fragment: [millrace.streaming.check_mode]
 description:
   - Reports what only the host can know, such as whose data lies on its disks, what is mounted, its
-    memory, its Java, its limits, its ports and its clock.
+    memory, its Java, its limits, its ports, its clock, and what its kernel and its systemd take.
   - M(millrace.streaming.cluster) checks what was found on all hosts together; C(docs/errors.md)
     lists the rules.
 options:
@@ -53,6 +54,7 @@ options:
 """
 
 JAVA_HOMES = "/usr/lib/jvm"
+KERNEL_SETTINGS = "/proc/sys"
 SERVER_PROPERTIES = "/etc/kafka/server.properties"
 SPARK_DEFAULTS = "/etc/spark/spark-defaults.conf"
 AUTHORITY = "/etc/kafka/certificates/ca.pem"
@@ -68,6 +70,9 @@ STA_UNSYNC = 0x40
 LARGEST_ID = 100  # bytes
 LARGEST_STATE = 2**20
 STATUS_AT = 40  # of struct timex, where long has 8 bytes
+SWAPPED = str.maketrans("./", "/.")
+NEARLY = 0.9
+GOOD_SCHEDULE = "daily"
 
 
 def read(path: str, largest: int = paths.LARGEST) -> str:
@@ -155,6 +160,89 @@ def open_files() -> int | None:
     if int(rights or "0", 16) & SYS_RESOURCE:
         limit = read("/proc/sys/fs/nr_open")
     return int(limit) if limit else None
+
+
+def absent_settings(names: list[str]) -> dict[str, str]:
+    """Return the settings that the kernel does not have, each with a similar one that it has.
+
+    Not those that may be missing (`-`), nor patterns, which are for whatever is there.
+    """
+    if not Path(KERNEL_SETTINGS).is_dir():
+        return {}
+    absent = [
+        name
+        for name in names
+        if not name.startswith("-") and not set("*?[") & {*name} and not has_setting(name)
+    ]
+    similar = existing_settings() if absent else []
+    return {name: nearest(swapped(setting_path(name)), similar, NEARLY) for name in absent}
+
+
+def setting_path(name: str) -> str:
+    """Return where a setting is below /proc/sys, as sysctl.d(5) reads its name.
+
+    Where a slash comes first, slashes separate, and a dot is part of the name of a device. Where a
+    dot comes first it is the other way round: a slash stands for the dot in such a name.
+    """
+    separator = re.search("[./]", name)
+    return name if separator and separator[0] == "/" else swapped(name)
+
+
+def swapped(text: str) -> str:
+    """Return a text with dots for slashes and slashes for dots."""
+    return text.translate(SWAPPED)
+
+
+def has_setting(name: str) -> bool:
+    """Return whether the kernel has a setting."""
+    try:
+        return Path(f"{KERNEL_SETTINGS}/{setting_path(name)}").is_file()
+    except (OSError, ValueError):  # a text that cannot be a path
+        return False
+
+
+def existing_settings() -> list[str]:
+    """Return the names of the kernel's settings, of devices only those for all of them."""
+    names: list[str] = []
+    for folder, folders, settings in os.walk(KERNEL_SETTINGS):
+        of_devices = Path(folder).name in ("conf", "neigh")
+        # To look into binfmt_misc would mount it.
+        folders[:] = [
+            name
+            for name in folders
+            if (name in ("all", "default") if of_devices else name != "binfmt_misc")
+        ]
+        below = folder[len(KERNEL_SETTINGS) :].lstrip("/")
+        names += [swapped(f"{below}/{setting}") for setting in settings]
+    return names
+
+
+def refused_schedules(module: AnsibleModule) -> dict[str, str]:
+    """Return the times that systemd refuses (OnCalendar), each with its message.
+
+    Nothing can be said where systemd-analyze is missing, or does not even take a good one, as one
+    that is too old. A text that cannot be printed is not asked for: the rules refuse it anyway.
+    """
+    program = module.get_bin_path("systemd-analyze")
+    schedules = [text for text in module.params["schedules"] if text.isprintable()]
+    if not program or not schedules or refusal(module, program, GOOD_SCHEDULE):
+        return {}
+    messages = {text: refusal(module, program, text) for text in schedules}
+    return {text: message for text, message in messages.items() if message}
+
+
+def refusal(module: AnsibleModule, program: str, schedule: str) -> str:
+    """Return in one line what systemd says against a time, empty if it takes it."""
+    code, _, message = module.run_command(
+        # What follows -- is no option.
+        [program, "calendar", "--iterations=1", "--", schedule],
+        environ_update={"LC_ALL": "C"},
+        expand_user_and_vars=False,
+    )
+    if not code:
+        return ""
+    printable = "".join(letter if letter.isprintable() else " " for letter in message)
+    return " ".join(printable.split()) or f"systemd-analyze ended with {code}"
 
 
 def synchronised() -> bool | None:
@@ -373,7 +461,7 @@ def inspection(module: AnsibleModule) -> dict[str, object]:
     params = module.params
     mounts = mount_table.parse_mountinfo(read("/proc/self/mountinfo"))
     return {
-        "system": of_system(mounts),
+        "system": of_system(params["kernel_settings"], mounts),
         "clock": {
             "synchronised": synchronised(),
             "service": time_service(module),
@@ -383,13 +471,13 @@ def inspection(module: AnsibleModule) -> dict[str, object]:
         "software": of_software(module),
         "kafka": of_kafka(module),
         "zookeeper": of_zookeeper(),
-        "spark": of_spark(params["shared_dir"]),
+        "spark": of_spark(module),
         "operation": operation_file.read(Path(operation_file.PATH)),
         "secrets": parsed(secret_record.RECORD),
     }
 
 
-def of_system(mounts: list[mount_table.Mount]) -> dict[str, object]:
+def of_system(settings: list[str], mounts: list[mount_table.Mount]) -> dict[str, object]:
     """Return what the operating system is, and the machine or container that it runs on."""
     memory = line_of("/proc/meminfo", r"MemTotal:\s+(\d+) kB")
     release = read("/etc/os-release")
@@ -405,6 +493,7 @@ def of_system(mounts: list[mount_table.Mount]) -> dict[str, object]:
         "swap": [line.split()[0] for line in read("/proc/swaps").splitlines()[1:]],
         "open_files": open_files(),
         "tmp_options": list(mount_table.mount_of("/tmp", mounts).options),  # noqa: S108 - read only
+        "absent_settings": absent_settings(settings),
     }
 
 
@@ -481,13 +570,15 @@ def of_zookeeper() -> dict[str, object]:
     }
 
 
-def of_spark(shared_dir: str) -> dict[str, object]:
-    """Return what Spark has there, with the shared directory that it is to have."""
+def of_spark(module: AnsibleModule) -> dict[str, object]:
+    """Return what Spark has there, with the shared directory and the jobs that it is to have."""
+    shared_dir = module.params["shared_dir"]
     mark = read(f"{shared_dir}/{SHARED_MARK}", LARGEST_ID).strip() if shared_dir else ""
     return {
         "python": system_python() if shared_dir else [],
         "shared_id": mark,
         "secret": spark_secret(),
+        "refused_schedules": refused_schedules(module),
     }
 
 
@@ -495,6 +586,7 @@ def main() -> None:
     """Run the module with what the action asks for."""
     texts = {"type": "list", "elements": "str", "default": []}
     paths = ("directories", "homes", "links", "mounts", "sources", "firewall", "masks")
+    names = ("accounts", "names", "peers", "programs", "kernel_settings", "schedules")
     text, no = {"type": "str", "default": ""}, {"type": "bool", "default": False}
     of_store = {
         "path": {"type": "str", "required": True},
@@ -506,7 +598,7 @@ def main() -> None:
     }
     module = AnsibleModule(
         argument_spec={
-            **dict.fromkeys((*paths, "accounts", "names", "peers", "programs"), texts),
+            **dict.fromkeys((*paths, *names), texts),
             "ports": {"type": "list", "elements": "int", "default": []},
             "files": {"type": "dict", "default": {}},
             "stores": {"type": "list", "elements": "dict", "default": [], "options": of_store},

@@ -35,6 +35,7 @@ SOUND = Inspection(
         swap=(),
         open_files=None,
         tmp_options=(),
+        absent_settings={},
     ),
     clock=Clock(
         synchronised=None,
@@ -83,6 +84,7 @@ SOUND = Inspection(
         python=(),
         shared_id="",
         secret=None,
+        refused_schedules={},
     ),
     operation={},
     secrets={},

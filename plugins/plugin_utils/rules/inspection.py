@@ -119,6 +119,9 @@ class System:
     """How many files a service may open, None where that is not known."""
     tmp_options: tuple[str, ...]
     """With which options the file system of /tmp is mounted."""
+    absent_settings: Mapping[str, str]
+    """Names in host_sysctl that the kernel does not have -> a similar one that it has, empty for
+    none."""
 
     @property
     def python_version(self) -> str:
@@ -241,6 +244,8 @@ class DeployedSpark:
     """The id in the shared directory, empty without one."""
     secret: str | None
     """The digest of the secret, empty without one, None without Spark."""
+    refused_schedules: Mapping[str, str]
+    """Times of jobs that systemd does not take -> its message."""
 
 
 @dataclass(frozen=True)

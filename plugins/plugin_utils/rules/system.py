@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Sequence
-from pathlib import Path
 
-from ...module_utils.formats.key_table import nearest
 from ...module_utils.formats.values import integer, listing, mapping
 from ...module_utils.formats.versions import PRODUCTS
 from ..cluster.host import HostSettings
@@ -21,9 +18,6 @@ OPEN_FILES = 100_000  # the minimum that Kafka's documentation recommends ("Hard
 _PYTHON = (3, 9)
 _CLOCK_SECONDS = 0.5
 _TMP = "/tmp"  # noqa: S108 - where the JVM unpacks; its mount is checked, nothing is written
-# Of Linux 6.18, without those of each device.
-_KERNEL_SETTINGS = Path(__file__).parents[1] / "cluster/kernel_settings.txt"
-_NEARLY = 0.9
 _HIGHEST = {"vm.swappiness": 200, "vm.dirty_ratio": 100, "vm.dirty_background_ratio": 100}
 _TIME_SERVICES = {"chronyd": "chrony", "ntpd": "ntpsec", "timesyncd": "systemd-timesyncd"}
 _PROGRAM = re.compile(r"/bin(?:/java)?$")
@@ -106,17 +100,6 @@ def _java_home(settings: HostSettings) -> Findings:
         yield Finding(f"java_home is {home}.", fix)
 
 
-@rule("sysctl-name", each=hosts, where="host_sysctl")
-def _sysctl_name(settings: HostSettings) -> Findings:
-    """systemd only logs an unknown kernel setting, and the intended one keeps its value."""
-    for name in mapping(settings.settings["host_sysctl"]):
-        written = str(name).removeprefix("-").replace("/", ".")
-        if written in _kernel_settings():
-            continue  # the most similar of a thousand takes long to find
-        if near := nearest(written, list(_kernel_settings()), _NEARLY):
-            yield Finding(f"The kernel has no setting {name}.", f"Did you mean {near}?")
-
-
 @rule("sysctl-value", each=hosts, where="host_sysctl")
 def _sysctl_value(settings: HostSettings) -> Findings:
     """The kernel refuses it, and keeps the value that it has."""
@@ -136,9 +119,14 @@ def _time_service(settings: HostSettings) -> Findings:
         yield Finding(f"There is no package {name}.", fix)
 
 
-@functools.cache
-def _kernel_settings() -> frozenset[str]:
-    return frozenset(_KERNEL_SETTINGS.read_text("utf-8").split())
+@host_rule("sysctl-name", where="host_sysctl", in_container="warning")
+def _sysctl_name(host: InspectedHost) -> Findings:
+    """systemd only logs an unknown kernel setting, and the intended one keeps its value."""
+    for name, similar in host.inspection.system.absent_settings.items():
+        fix = f"Did you mean {similar}?" if similar else "Correct the name."
+        fix += " If a module such as nf_conntrack brings it, load that at boot (modules-load.d)."
+        fix += f" Write -{name} if it may be missing."
+        yield Finding(f"The kernel has no setting {name}.", fix)
 
 
 @host_rule("swap", where="/proc/swaps", severity="warning")

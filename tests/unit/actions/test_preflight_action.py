@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
-from ansible.errors import AnsibleConnectionFailure
+from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure
 from ansible_collections.millrace.streaming.plugins.action.preflight import (
     clock_offset,
     options,
@@ -93,6 +93,21 @@ def test_what_is_inspected_follows_from_the_model() -> None:
     assert options(found, "h2")["stores"] == []
 
 
+def test_kernel_settings_and_times_of_jobs_are_asked_for_where_they_are_needed() -> None:
+    schedules = {"a": "daily", "b": "Mon..Fri  06:30", "c": "daily", "d": "service", "e": "once"}
+    jobs = [{"name": name, "schedule": schedule} for name, schedule in schedules.items()]
+    found = cluster(
+        {"spark_masters": ["h1", "h2"], "spark_workers": ["h2"], "zookeeper": ["h3"]},
+        host_sysctl={"vm.swappiness": 1, "-net/core/somaxconn": 4096},
+        spark_jobs=[*jobs, {"name": "f", "schedule": "hourly", "state": "absent"}],
+    )
+    asked = [options(found, name) for name in ("h1", "h2", "h3")]
+    times = [host["schedules"] for host in asked]
+    assert times == [["daily", "Mon..Fri 06:30"], [], []]
+    names = ["vm.swappiness", "-net/core/somaxconn"]
+    assert [host["kernel_settings"] for host in asked] == [names, names, names]
+
+
 @pytest.mark.parametrize(
     ("watched", "former"),
     [
@@ -144,8 +159,16 @@ def test_both_halves_make_an_inspection(ansible: AnsibleRun, tmp_path: Path) -> 
 
 
 def test_a_clock_that_is_off_is_measured(ansible: AnsibleRun) -> None:
-    ansible.module = lambda *_: {"inspection": {}, "time": time.time() + 3600}
+    ansible.module = lambda *_: {"inspection": answer_with(), "time": time.time() + 3600}
     assert 3590 < ansible.task("preflight", "k1")["clock_offset"] <= 3600
+
+
+def test_an_answer_that_lacks_a_field_is_refused_with_both_names(ansible: AnsibleRun) -> None:
+    incomplete = answer_with()
+    del incomplete["system"]["swap"]
+    ansible.module = lambda *_: {"inspection": incomplete, "time": time.time()}
+    with pytest.raises(AnsibleActionFail, match=r"k1: .* lacks system\.swap$"):
+        ansible.task("preflight", "k1")
 
 
 @pytest.mark.parametrize("answer", [{"failed": True, "msg": "no Python"}, {"unreachable": True}])

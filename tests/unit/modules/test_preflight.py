@@ -26,6 +26,7 @@ from ansible_collections.millrace.streaming.plugins.plugin_utils.services.kafka.
 )
 
 from tests.unit.cluster.small import kafka
+from tests.unit.cluster.systemd_analyze import needs_systemd
 from tests.unit.in_process import call_module
 
 
@@ -388,9 +389,9 @@ def test_the_authorities_of_a_member_are_known(
 # The firewall
 
 
-def nft_that(folder: Path, command: str) -> str:
-    """Put a program in the place of nftables' own, and return a path of programs."""
-    program = folder / "nft"
+def program_that(folder: Path, name: str, command: str) -> str:
+    """Put a program in the place of the system's own, and return a path of programs."""
+    program = folder / name
     program.write_text(f"#!/bin/sh\n{command}\n")
     program.chmod(0o755)
     return f"{folder}:{os.environ['PATH']}"
@@ -400,7 +401,7 @@ def test_rules_that_nftables_takes_are_not_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     command = f'[ "$1 $2" = "--check --file" ] && cat "$3" > {tmp_path}/read'
-    monkeypatch.setenv("PATH", nft_that(tmp_path, command))
+    monkeypatch.setenv("PATH", program_that(tmp_path, "nft", command))
     answer = inspected(rules="table inet x\n")
     assert answer["network"]["nft"]
     assert answer["network"]["refused_rules"] == ""
@@ -408,7 +409,7 @@ def test_rules_that_nftables_takes_are_not_refused(
 
 
 def test_the_reason_why_rules_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", nft_that(tmp_path, "echo no kernel support >&2; exit 1"))
+    monkeypatch.setenv("PATH", program_that(tmp_path, "nft", "echo no kernel support >&2; exit 1"))
     assert inspected(rules="table inet x\n")["network"]["refused_rules"] == "no kernel support"
     assert inspected()["network"]["refused_rules"] == "", "without a firewall nothing is asked"
 
@@ -433,3 +434,154 @@ def test_a_firewall_that_is_there(tmp_path: Path) -> None:
     there, absent = tmp_path / "there", tmp_path / "absent"
     there.touch()
     assert inspected(firewall=[str(there), str(absent)])["network"]["firewall"] == [str(there)]
+
+
+# What the kernel has
+
+
+@pytest.fixture
+def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A kernel with some settings."""
+    for name in (
+        "vm/swappiness",
+        "net/ipv4/conf/all/forwarding",
+        "net/ipv4/conf/eth0.1/forwarding",
+        "net/ipv4/conf/eth0.1/rp_filter",
+        "fs/binfmt_misc/register",
+    ):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    monkeypatch.setattr(preflight, "KERNEL_SETTINGS", str(tmp_path))
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "vm.swappiness",
+        "vm/swappiness",
+        # A dot of a device's name is a slash where dots separate, and else a dot.
+        "net.ipv4.conf.eth0/1.forwarding",
+        "net/ipv4/conf/eth0.1/forwarding",
+        # Those that may be missing.
+        "-vm.swapiness",
+        "net.ipv4.conf.wlan*.forwarding",
+        "net.ipv4.conf.wlan[01].forwarding",
+    ],
+)
+def test_a_setting_that_the_kernel_has_is_not_looked_for(
+    settings: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(preflight, "existing_settings", pytest.fail)
+    assert inspected(kernel_settings=[name])["system"]["absent_settings"] == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "similar"),
+    [
+        ("vm.swapiness", "vm.swappiness"),
+        ("vm/swapiness", "vm.swappiness"),
+        ("net.ipv4.conf.all.forwardin", "net.ipv4.conf.all.forwarding"),
+        ("net.ipv4.conf.eth0.1.forwarding", ""),
+        # Not what a device has.
+        ("net.ipv4.conf.eth0/1.rp_filte", ""),
+        ("fs.binfmt_misc.registe", ""),
+        ("net.netfilter.nf_conntrack_max", ""),
+        ("vm", ""),
+        ("", ""),
+        ("a\0b", ""),
+        ("a" * 5000, ""),
+    ],
+    ids=lambda text: text[:40],
+)
+def test_a_setting_that_the_kernel_does_not_have(settings: Path, name: str, similar: str) -> None:
+    answer = inspected(kernel_settings=["vm.swappiness", name])
+    assert answer["system"]["absent_settings"] == {name: similar}
+
+
+def test_without_its_files_nothing_is_known_of_a_kernel(
+    settings: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(preflight, "KERNEL_SETTINGS", f"{settings}/absent")
+    assert inspected(kernel_settings=["vm.swapiness"])["system"]["absent_settings"] == {}
+
+
+def test_the_kernel_of_this_machine_is_asked() -> None:
+    answer = inspected(kernel_settings=["vm.swappiness", "vm.swapiness"])
+    assert answer["system"]["absent_settings"] == {"vm.swapiness": "vm.swappiness"}
+
+
+# What systemd takes
+
+ANALYZE = """
+echo "$*" >> {folder}/asked
+[ "$1 $2 $3 $# $LC_ALL" = "calendar --iterations=1 -- 4 C" ] || exit 9
+[ "$4" = silent ] && exit 3
+[ "$4" = daily ] && exit
+printf "Failed to parse '%s':\\n\\033[31mInvalid argument\\n" "$4" >&2
+exit 1
+"""
+
+
+def test_times_that_systemd_refuses_and_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    analyze = ANALYZE.format(folder=tmp_path)
+    monkeypatch.setenv("PATH", program_that(tmp_path, "systemd-analyze", analyze))
+    answer = inspected(schedules=["daily", "dialy", "--help", "$HOME", "silent", "a\0b", "a\nb"])
+    assert answer["spark"]["refused_schedules"] == {
+        **{
+            text: f"Failed to parse '{text}': [31mInvalid argument"
+            for text in ("dialy", "--help", "$HOME")
+        },
+        "silent": "systemd-analyze ended with 3",
+    }
+    assert "a" not in {line.rpartition(" ")[2] for line in asked(tmp_path)}
+
+
+def asked(folder: Path) -> list[str]:
+    """What systemd was asked."""
+    path = folder / "asked"
+    return path.read_text().splitlines() if path.exists() else []
+
+
+def test_without_a_time_systemd_is_not_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    analyze = ANALYZE.format(folder=tmp_path)
+    monkeypatch.setenv("PATH", program_that(tmp_path, "systemd-analyze", analyze))
+    assert inspected()["spark"]["refused_schedules"] == {}
+    assert asked(tmp_path) == []
+
+
+def test_a_systemd_that_takes_no_time_at_all_refuses_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before 242 it did not know --iterations."""
+    command = "echo unrecognized option >&2; exit 1"
+    monkeypatch.setenv("PATH", program_that(tmp_path, "systemd-analyze", command))
+    assert inspected(schedules=["dialy"])["spark"]["refused_schedules"] == {}
+
+
+def test_without_systemd_analyze_no_time_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program_that(tmp_path, "systemctl", "echo inactive")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert inspected(schedules=["dialy"])["spark"]["refused_schedules"] == {}
+
+
+@needs_systemd
+def test_the_systemd_of_this_machine_is_asked() -> None:
+    refused = [
+        "dialy",
+        "25:00",
+        "Fri..Mon 06:30",
+        "06:30 Mars/Olympus",
+        "-h",
+        "--version",
+    ]
+    taken = ["daily", "Mon..Fri 06:30", "*-*-01 00:00 UTC"]
+    answer = inspected(schedules=[*taken, *refused])["spark"]["refused_schedules"]
+    assert sorted(answer) == sorted(refused)
+    assert all(text in message for text, message in answer.items())

@@ -7,7 +7,7 @@ import stat
 from pathlib import Path
 
 import pytest
-from ansible.errors import AnsibleError
+from ansible.errors import AnsibleActionFail, AnsibleError
 from ansible_collections.millrace.streaming.plugins.module_utils.formats.versions import KAFKA
 from ansible_collections.millrace.streaming.plugins.module_utils.host import network
 from ansible_collections.millrace.streaming.plugins.plugin_utils import run
@@ -113,6 +113,16 @@ def test_an_inspection_of_this_run_is_known_from_the_first_task_on(
     assert cluster.hosts["k1"].cores == 16
     assert cluster.hosts["k2"].facts is None
     assert run.inspections(ansible_run.hostvars)["k1"].clock.offset == 1.5
+
+
+def test_a_registered_inspection_that_lacks_a_field_is_refused_with_both_names(
+    ansible_run: AnsibleRun, local_tmp: Path
+) -> None:
+    incomplete = answer_with()
+    del incomplete["spark"]
+    ansible_run.register("k2", run.INSPECTION, {"inspection": incomplete, "clock_offset": 0.0})
+    with pytest.raises(AnsibleActionFail, match=r"k2: .* lacks spark$"):
+        run.inspections(ansible_run.hostvars)
 
 
 def test_the_ca_of_a_site_is_judged_from_the_first_task_on(

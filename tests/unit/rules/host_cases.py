@@ -62,6 +62,7 @@ from tests.unit.rules.host_draft import (
     outside,
     system,
 )
+from tests.unit.rules.spark_job_cases import job, jobs
 
 KEYSTORE = Certificate("/etc/kafka/tls/node.pem", days_left=300.0, names=("DNS:k1",))
 KEY_LOCATION = "kafka_config[ssl.keystore.location] of k1"
@@ -69,6 +70,7 @@ HOST = "k1"
 CA, OTHER_CA = (new_authority(name).certificate for name in ("Millrace", "Millrace later"))
 INSTALLED = "kafka-4.2.1-0123456789ab"
 JAVA_17 = "/usr/lib/jvm/java-17-openjdk-amd64"
+REFUSED_TIME = "Failed to parse calendar specification 'dialy': Invalid argument"
 
 
 @dataclass(frozen=True)
@@ -230,6 +232,15 @@ def pythons(*found: tuple[int, ...]) -> list[InspectedHost]:
     return inspected(
         Draft(),
         {name: inspection_with(spark_python=one) for name, one in zip(names, found, strict=True)},
+    )
+
+
+def with_job(schedule: str, name: str = "k1", **more: Any) -> list[InspectedHost]:
+    """A host of Spark that refuses the time `dialy`, and a job with a schedule."""
+    draft = Draft()
+    jobs(job(schedule=schedule, **more))(draft)
+    return inspected(
+        draft, {name: inspection_with(spark_refused_schedules={"dialy": REFUSED_TIME})}
     )
 
 
@@ -659,6 +670,14 @@ CASES = [
         ("usr_t to /opt/millrace", "var_lib_t", "semanage fcontext"),
         host(system_selinux=True, **ROCKY_9),
         host(**ROCKY_9),
+    ),
+    *(
+        Case("sysctl-name", (name, *parts, f"host_sysctl of {HOST}"), bad, host())
+        for name, similar, parts in (
+            ("vm.swapiness", "vm.swappiness", ("Did you mean vm.swappiness?",)),
+            ("net.netfilter.nf_conntrack_max", "", ("Correct the name", "module", "Write -net")),
+        )
+        for bad in [host(system_absent_settings={name: similar})]
     ),
     Case(
         "swap",
@@ -1373,6 +1392,19 @@ CASES = [
         ("spark_python_version is 3.11", "3.13"),
         host(with_spark, packages_for("3.11"), system_python=(3, 13, 5), **DEBIAN_13),
         host(with_spark, packages_for("3.13"), system_python=(3, 11, 2), spark_python=(3, 13, 5)),
+    ),
+    *(
+        Case(
+            "spark-job-schedule",
+            (REFUSED_TIME, "job clicks", "Mon..Fri 06:30", "spark_jobs[clicks].schedule of k1"),
+            with_job("dialy"),
+            good,
+        )
+        for good in (
+            with_job("daily"),
+            with_job("dialy", state="absent"),
+            with_job("dialy", name="k2"),  # no driver runs there
+        )
     ),
     Case(
         "spark-python-differs",

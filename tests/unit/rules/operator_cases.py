@@ -218,19 +218,6 @@ REFUSED: list[Case] = [
     ),
     *(
         (
-            "sysctl-name",
-            name,
-            lambda d, name=name: d.variable("host_sysctl", {name: 1}),
-            (name, right),
-        )
-        for name, right in (
-            ("vm.swapiness", "vm.swappiness"),
-            ("vm/max_map_cout", "vm.max_map_count"),
-            ("net.core.somaxcon", "net.core.somaxconn"),
-        )
-    ),
-    *(
-        (
             "loopback-address",
             f"{variable} {address}",
             lambda d, v=variable, a=address: d.variable(v, a, on=("k2",)),
@@ -518,10 +505,6 @@ LEGAL: list[Legal] = [
                 [{"path": "/data1", "src": "LABEL=one", "opts": "errors=remount-ro,noatime"}],
             ),
         ),
-    ),
-    *(
-        ("sysctl-name", name, lambda d, name=name: d.variable("host_sysctl", {name: 1}))
-        for name in ("net.ipv4.tcp_wmem", "net.netfilter.nf_conntrack_max", "vm/swappiness")
     ),
     ("loopback-address", "another", lambda d: d.variable("spark_host", "10.127.0.1", on=("k2",))),
     ("port-conflict", "a free one of JMX", lambda d: d.variable(JAVA, [f"{JMX}=9999"])),

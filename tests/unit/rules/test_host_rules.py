@@ -60,11 +60,12 @@ def test_a_container_is_not_refused_for_its_machine() -> None:
         "clock_synchronised": False,
         "clock_offset": 9.0,
         "clock_service": "chrony",
+        "system_absent_settings": {"vm.swapiness": "vm.swappiness"},
     }
     own = problems(host(**found))
-    assert sorted(one.severity for one in own) == ["error", "error", "warning"]
+    assert sorted(one.severity for one in own) == ["error", "error", "error", "warning"]
     contained = problems(host(**found, **CONTAINER))
-    assert [one.severity for one in contained] == ["warning"] * 3
+    assert [one.severity for one in contained] == ["warning"] * 4
 
 
 def test_every_problem_is_reported_and_warnings_apart() -> None:
