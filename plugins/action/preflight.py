@@ -11,6 +11,8 @@ from ..plugin_utils import run
 from ..plugin_utils.action import Action
 from ..plugin_utils.cluster import desired, firewall, registry
 from ..plugin_utils.cluster.cluster import Cluster
+from ..plugin_utils.cluster.jvm_options import asked
+from ..plugin_utils.rules import shared
 from ..plugin_utils.rules.inspection import InspectedHost, Inspection
 from ..plugin_utils.services.kafka import stores
 from ..plugin_utils.services.kafka.rules.quorum import holds_metadata
@@ -34,6 +36,12 @@ def schedules(cluster: Cluster, name: str) -> list[str]:
     return list(dict.fromkeys(job.schedule for job in jobs if job.timer))
 
 
+def java_options(cluster: Cluster, name: str) -> list[str]:
+    """Return the lists of options that the Java of a host is asked about."""
+    lists = [asked(words) for _, _, words in shared.java_options_of(cluster, name)]
+    return list(dict.fromkeys(filter(None, lists)))
+
+
 def options(cluster: Cluster, name: str) -> dict[str, Any]:
     """Return what to inspect on a host, as options of the module."""
     host, services = cluster.host(name), cluster.services(name)
@@ -55,7 +63,8 @@ def options(cluster: Cluster, name: str) -> dict[str, Any]:
         "firewall": [firewall.UNIT, firewall.FILE],
         "ports": [port for _, port in cluster.ports(name)],
         "shared_dir": cluster.spark[name].shared_dir if name in cluster.spark else "",
-        "java_home": host.settings["java_home"],
+        "java_homes": host.java_homes,
+        "java_options": java_options(cluster, name),
         "kafka_user": host.settings["kafka_user"],
         "units": registry.UNITS,
         "kernel_settings": [str(setting) for setting in mapping(host.settings["host_sysctl"])],

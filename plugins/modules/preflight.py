@@ -26,6 +26,7 @@ from ..module_utils.formats.pem import identities
 from ..module_utils.formats.properties import parse_or_empty
 from ..module_utils.host import (
     files,
+    jvm,
     key_stores,
     network,
     operation_file,
@@ -43,7 +44,7 @@ short_description: Inspect a host before anything is changed on it
 extends_documentation_fragment: [millrace.streaming.check_mode]
 description:
   - Reports what only the host can know, such as whose data lies on its disks, what is mounted, its
-    memory, its Java, its limits, its ports, its clock, and what its kernel and its systemd take.
+    memory, its limits, its ports, its clock, and what its Java, its kernel and its systemd take.
   - M(millrace.streaming.cluster) checks what was found on all hosts together; C(docs/errors.md)
     lists the rules.
 options:
@@ -265,14 +266,21 @@ def time_service(module: AnsibleModule) -> str:
     return TIME_SERVICES[active[0]] if active else ""
 
 
-def javas(configured: str) -> dict[str, str]:
+def javas(configured: list[str]) -> dict[str, str]:
     """Return home -> version of each Java that is there, read without starting it."""
-    homes = [*Path(JAVA_HOMES).glob("*"), *([Path(configured)] if configured else [])]
+    homes = [*Path(JAVA_HOMES).glob("*"), *map(Path, configured)]
     return {
         str(home): line_of(f"{home}/release", r'JAVA_VERSION="?([^"\n]+)')
         for home in homes
         if (home / "bin/java").exists()
     }
+
+
+def refused_java_options(homes: list[str], lists: list[str]) -> dict[str, dict[str, str]]:
+    """Return home -> the lists of options that its Java refuses, each with its message."""
+    if not lists:
+        return {}
+    return {home: jvm.refusals(home, lists) for home in homes if Path(home, "bin/java").exists()}
 
 
 def our_users(units: str) -> set[int]:
@@ -537,7 +545,8 @@ def of_software(module: AnsibleModule) -> dict[str, object]:
     """Return which programs, units and distributions there are."""
     params = module.params
     return {
-        "javas": javas(params["java_home"]),
+        "javas": javas(params["java_homes"]),
+        "refused_java_options": refused_java_options(params["java_homes"], params["java_options"]),
         "homes": {home: Path(home).is_dir() for home in params["homes"]},
         "installed": {Path(link).name: installed(link) for link in params["links"]},
         "programs": [path for path in params["programs"] if Path(path).exists()],
@@ -585,8 +594,18 @@ def of_spark(module: AnsibleModule) -> dict[str, object]:
 def main() -> None:
     """Run the module with what the action asks for."""
     texts = {"type": "list", "elements": "str", "default": []}
-    paths = ("directories", "homes", "links", "mounts", "sources", "firewall", "masks")
-    names = ("accounts", "names", "peers", "programs", "kernel_settings", "schedules")
+    paths = (
+        "directories",
+        "homes",
+        "java_homes",
+        "links",
+        "mounts",
+        "sources",
+        "firewall",
+        "masks",
+    )
+    names = ("accounts", "names", "peers", "programs")
+    judged = ("java_options", "kernel_settings", "schedules")
     text, no = {"type": "str", "default": ""}, {"type": "bool", "default": False}
     of_store = {
         "path": {"type": "str", "required": True},
@@ -598,14 +617,13 @@ def main() -> None:
     }
     module = AnsibleModule(
         argument_spec={
-            **dict.fromkeys((*paths, *names), texts),
+            **dict.fromkeys((*paths, *names, *judged), texts),
             "ports": {"type": "list", "elements": "int", "default": []},
             "files": {"type": "dict", "default": {}},
             "stores": {"type": "list", "elements": "dict", "default": [], "options": of_store},
             "rules": text,
             "shared_dir": text,
             "units": text,
-            "java_home": text,
             "kafka_user": {"type": "str", "default": "kafka"},
         },
         supports_check_mode=True,

@@ -59,6 +59,7 @@ SOUND = Inspection(
     ),
     software=Software(
         javas={},
+        refused_java_options={},
         homes={},
         installed={},
         programs=(),

@@ -187,6 +187,9 @@ class Software:
 
     javas: Mapping[str, str]
     """Home -> version of each Java there."""
+    refused_java_options: Mapping[str, Mapping[str, str]]
+    """Home -> options that its Java does not take, as `jvm_options.asked` lists them -> its
+    message."""
     homes: Mapping[str, bool]
     """Home -> whether its distribution is unpacked."""
     installed: Mapping[str, str]

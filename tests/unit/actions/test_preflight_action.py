@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,8 +20,9 @@ from ansible_collections.millrace.streaming.plugins.plugin_utils.services.kafka.
 
 from tests.unit.cluster.small import cluster
 from tests.unit.in_process import AnsibleRun, Answer, call_module
-from tests.unit.inspections import answer_with, directory_at
+from tests.unit.inspections import answer_with, directory_at, inspection_with
 
+DEBIAN_12 = {"system_os_release": {"ID": "debian", "VERSION_CODENAME": "bookworm"}}
 TIMED_OUT = "timed out"
 STORES = {
     "ssl.keystore.location": "/a.pem",
@@ -83,7 +85,7 @@ def test_what_is_inspected_follows_from_the_model() -> None:
     ]
     assert asked["names"] == ["kafka.example.org", "h1", "h1"]
     assert {2181, 9092, 9093} <= set(asked["ports"])
-    assert (asked["java_home"], asked["kafka_user"]) == ("/opt/java", "broker")
+    assert (asked["java_homes"], asked["kafka_user"]) == (["/opt/java"], "broker")
     assert 8080 in options(found, "h2")["ports"], "a master's"
     ours = ("kafka", "zookeeper", "hdfs-namenode", "spark-job-clicks", "millrace-console")
     of_packages = ("postgresql", "prometheus", "monitoring", "console", "kafka-manager")
@@ -106,6 +108,43 @@ def test_kernel_settings_and_times_of_jobs_are_asked_for_where_they_are_needed()
     assert times == [["daily", "Mon..Fri 06:30"], [], []]
     names = ["vm.swappiness", "-net/core/somaxconn"]
     assert [host["kernel_settings"] for host in asked] == [names, names, names]
+
+
+def test_each_list_of_java_options_is_asked_once_where_it_is_needed() -> None:
+    serial = "-XX:+UseSerialGC"
+    found = cluster(
+        {"kafka_brokers": ["h1"], "zookeeper": ["h1"], "spark_masters": ["h2"]},
+        kafka_java_options=["-Dpassword=hunter2", serial],
+        zookeeper_java_options=[serial, "-Dzookeeper.a=b"],
+        spark_java_options=["-Da=b"],
+        spark_config={"spark.driver.extraJavaOptions": "-Xss4m -Xlog:gc:/var/log/gc.log"},
+    )
+    assert options(found, "h1")["java_options"] == [serial]
+    assert options(found, "h2")["java_options"] == ["-Xss4m -Xlog:gc:file=log"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "homes"),
+    [
+        (
+            {},
+            {
+                "/usr/lib/jvm/java-17-openjdk-amd64",
+                "/usr/lib/jvm/java-21-openjdk-arm64",
+                "/usr/lib/jvm/jre-21-openjdk",
+            },
+        ),
+        ({"java_package": "openjdk-25-jre-headless"}, {"/usr/lib/jvm/java-25-openjdk-amd64"}),
+    ],
+)
+def test_the_java_of_any_system_is_asked_before_the_system_is_known(
+    settings: dict[str, str], homes: set[str]
+) -> None:
+    found = cluster({"zookeeper": ["h1"]}, **settings)
+    assert homes <= {*options(found, "h1")["java_homes"]}
+    known = replace(found.hosts["h1"], facts=inspection_with(**DEBIAN_12).facts)
+    assert known.java_homes == [known.java.home]
+    assert known.java.home in options(found, "h1")["java_homes"]
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -219,8 +220,8 @@ def test_java_is_read_from_its_release_file(
     (packages / "without-a-program").mkdir()
     (own / "release").write_text('IMPLEMENTOR="X"\nJAVA_VERSION="21.0.4"\n')
     both = {str(packages / "java-17"): "", str(own): "21.0.4"}
-    assert inspected(java_home=str(own))["software"]["javas"] == both
-    software = inspected(java_home=f"{tmp_path}/absent")["software"]
+    assert inspected(java_homes=[str(own)])["software"]["javas"] == both
+    software = inspected(java_homes=[f"{tmp_path}/absent"])["software"]
     assert list(software["javas"]) == [str(packages / "java-17")]
 
 
@@ -434,6 +435,22 @@ def test_a_firewall_that_is_there(tmp_path: Path) -> None:
     there, absent = tmp_path / "there", tmp_path / "absent"
     there.touch()
     assert inspected(firewall=[str(there), str(absent)])["network"]["firewall"] == [str(there)]
+
+
+# What Java takes
+
+
+@pytest.mark.skipif(not shutil.which("java"), reason="no java here")
+def test_the_java_of_this_machine_is_asked_about_options() -> None:
+    home = str(Path(shutil.which("java") or "").resolve().parents[1])
+    answer = inspected(java_homes=[home, "/absent"], java_options=["-Xss1m", "-Xss4"])
+    refused = answer["software"]["refused_java_options"]
+    assert {java: [*options] for java, options in refused.items()} == {home: ["-Xss4"]}
+    assert "too small" in refused[home]["-Xss4"]
+
+
+def test_without_options_no_java_is_asked() -> None:
+    assert inspected(java_homes=["/usr"])["software"]["refused_java_options"] == {}
 
 
 # What the kernel has

@@ -70,6 +70,11 @@ HOST = "k1"
 CA, OTHER_CA = (new_authority(name).certificate for name in ("Millrace", "Millrace later"))
 INSTALLED = "kafka-4.2.1-0123456789ab"
 JAVA_17 = "/usr/lib/jvm/java-17-openjdk-amd64"
+REFUSED_OPTIONS = {
+    "-XX:MaxGCPauseMilis=20": "Unrecognized VM option 'MaxGCPauseMilis=20' "
+    "Did you mean 'MaxGCPauseMillis=<value>'?",
+    "-Xss4": "The Java thread stack size specified is too small. Specify at least 136k",
+}
 REFUSED_TIME = "Failed to parse calendar specification 'dialy': Invalid argument"
 
 
@@ -232,6 +237,15 @@ def pythons(*found: tuple[int, ...]) -> list[InspectedHost]:
     return inspected(
         Draft(),
         {name: inspection_with(spark_python=one) for name, one in zip(names, found, strict=True)},
+    )
+
+
+def with_options(*options: str) -> list[InspectedHost]:
+    """A node whose Java has refused some options, and its own ones."""
+    return host(
+        lambda d: d.variable("kafka_java_options", [*options]),
+        software_javas={JAVA_17: "17.0.9"},
+        software_refused_java_options={JAVA_17: REFUSED_OPTIONS},
     )
 
 
@@ -662,6 +676,18 @@ CASES = [
     ),
     Case(
         "python-too-old", ("3.8.10",), host(system_python=(3, 8, 10)), host(system_python=(3, 9, 0))
+    ),
+    Case(
+        "java-option",
+        ("Java 17.0.9", "Did you mean -XX:MaxGCPauseMillis=<value>?", "kafka_java_options of k1"),
+        with_options("-Da=b", "-XX:MaxGCPauseMilis=20"),
+        with_options("-Da=b", "-XX:MaxGCPauseMillis=20"),
+    ),
+    Case(
+        "java-option",
+        ("at least 136k", "Correct or delete"),
+        with_options("-Xss4"),
+        with_options("-Xss4", "-XX:+UseSerialGC"),  # which another Java or nobody was asked about
     ),
     Case("no-systemd", ("systemd",), host(system_systemd=False), host()),
     Case("selinux", ("SELinux",), host(system_selinux=True), host()),

@@ -135,14 +135,14 @@ REFUSED: list[Case] = [
         for port in (443, 1023)
     ),
     (
-        "java-option",
+        "java-option-text",
         "a word alone",
         lambda d: d.variable(JAVA, ["-Dpassword=my hunter2", "-Xss1m"]).vault(JAVA),
         ("after -Dpassword", "quotes"),
     ),
     *(
         (
-            "java-option",
+            "java-option-text",
             word,
             lambda d, word=word: d.variable(JAVA, [f"{word}=hunter2", "-XX:+UseG1GC"]).vault(JAVA),
             (word, fix),
@@ -463,12 +463,12 @@ LEGAL: list[Legal] = [
     ),
     ("port-privileged", "the lowest", lambda d: d.listeners(("CLIENT", 1024, "PLAINTEXT"))),
     (
-        "java-option",
+        "java-option-text",
         "in quotes",
         lambda d: d.variable(JAVA, ["-XX:OnOutOfMemoryError='kill -9 %p'", "-Xss1m"]),
     ),
     (
-        "java-option",
+        "java-option-text",
         "with a value of its own",
         lambda d: d.variable(JAVA, ["--add-opens java.base/java.nio=ALL-UNNAMED", "@/etc/k.args"]),
     ),
