@@ -59,7 +59,8 @@ def _java_option_text(_: Service, place: Place, words: list[str]) -> Findings:
         word = option[0]
         if is_ending(word):
             yield Finding(f"With {word} Java does not run the service.", "Delete it.", place)
-        elif not word.startswith(("-", "@")):
+            return  # what follows is of that program
+        if not word.startswith(("-", "@")):
             yield Finding(*_without_hyphen(word, before), place)
         before += option
 

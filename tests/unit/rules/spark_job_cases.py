@@ -104,10 +104,10 @@ REFUSED: list[Case] = [
             (
                 "a misspelt one",
                 [*ARGUMENTS[1:], "--client-confg=x"],
-                ("--client-confg", "Write --client-config."),
+                ("required: --client-config", "It has --client-config,"),
             ),
             ("too short a beginning", [*ARGUMENTS, "--t=x"], ("--t",)),
-            ("a missing one", ARGUMENTS[1:], ("--client-config", "Add")),
+            ("a missing one", ARGUMENTS[1:], ("required: --client-config",)),
         )
     ),
     *(

@@ -126,10 +126,10 @@ def _spark_job_arguments(_: Cluster, job: Job) -> Findings:
     if entry is None or _is_unreadable(entry):
         return
     declared = job_arguments.declared(entry.read_text(encoding="utf-8"))
-    for problem, fix in (
-        job_arguments.problems(declared, job.arguments) if declared is not None else ()
-    ):
-        yield Finding(f"{job.module} of the job {job.name} {problem}.", fix, _at(job, "arguments"))
+    if declared and (message := job_arguments.refusal(declared, job.arguments)):
+        problem = f"{job.module} of the job {job.name} refuses its arguments: {message}."
+        fix = f"It has {listing(declared.names)}." if declared.names else "It has no arguments."
+        yield Finding(problem, fix, _at(job, "arguments"))
 
 
 @rule("spark-job-requirements", each=_jobs)
