@@ -31,7 +31,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def configuration() -> dict[Path, str]:
-    """Return docs/configuration.md, written from the model: profiles, owned keys, versions."""
+    """Return docs/reference/configuration.md, written from the model: profiles, owned keys, versions."""
     from ansible_collections.millrace.streaming.plugins.plugin_utils.services.kafka import (
         node as kafka,
     )
@@ -83,7 +83,7 @@ def configuration() -> dict[Path, str]:
         "",
         *_other_products(),
     ]
-    return {ROOT / "docs" / "configuration.md": "\n".join(lines) + "\n"}
+    return {ROOT / "docs/reference/configuration.md": "\n".join(lines) + "\n"}
 
 
 def _owned(owned: Mapping[str, str]) -> list[str]:
@@ -177,11 +177,11 @@ RESULTS = "<!-- From here on written by `python docs/generate.py reliability`. -
 
 
 def reliability() -> dict[Path, str]:
-    """Return docs/reliability.md: what it says by hand, then the runs of docs/failover.json.
+    """Return docs/explain/reliability.md: what it says by hand, then the runs of docs/failover.json.
 
     `python -m apps.ledger page ... --summary docs/failover.json` writes that file.
     """
-    page, data = ROOT / "docs" / "reliability.md", ROOT / "docs" / "failover.json"
+    page, data = ROOT / "docs/explain/reliability.md", ROOT / "docs/failover.json"
     by_hand = page.read_text(encoding="utf-8").partition(RESULTS)[0]
     runs = json.loads(data.read_text(encoding="utf-8"))["runs"] if data.is_file() else []
     return {page: "\n".join([f"{by_hand.rstrip()}\n", RESULTS, "", *results(runs)]) + "\n"}
@@ -210,7 +210,7 @@ def _plain(text: str) -> str:
 
 
 def variables() -> dict[Path, str]:
-    """Return docs/variables.md: the variables of every role, written from its argument specs."""
+    """Return docs/reference/variables.md: the variables of every role, written from its argument specs."""
     lines = [
         "# Variables of the roles",
         "",
@@ -234,7 +234,7 @@ def variables() -> dict[Path, str]:
         "",
         *_variables(parameters),
     ]
-    return {ROOT / "docs" / "variables.md": "\n".join(lines) + "\n"}
+    return {ROOT / "docs/reference/variables.md": "\n".join(lines) + "\n"}
 
 
 def role_section(name: str, document: Mapping[str, Any]) -> list[str]:
@@ -256,7 +256,7 @@ def _purpose(spec: Mapping[str, Any]) -> list[str]:
 
 
 def errors() -> dict[Path, str]:
-    """Return docs/errors.md: each rule with its severity and reason, and docs/rules.yml of it.
+    """Return docs/reference/errors.md: each rule with its severity and reason, and docs/rules.yml of it.
 
     Raises:
         ValueError: names the rules that docs/rules.yml lacks, or has and nobody registers.
@@ -304,7 +304,7 @@ def errors() -> dict[Path, str]:
         "",
         *entries(on_cluster=False),
     ]
-    return {ROOT / "docs/errors.md": "\n".join(lines)}
+    return {ROOT / "docs/reference/errors.md": "\n".join(lines)}
 
 
 def _rule(rule: Rule, when: str, fix: str) -> list[str]:
@@ -324,38 +324,38 @@ def _rule(rule: Rule, when: str, fix: str) -> list[str]:
 
 
 def lab() -> dict[Path, str]:
-    """Return docs/lab.md, whose last block is what `./lab help` prints."""
-    page = ROOT / "docs/lab.md"
+    """Return docs/start/lab.md, whose last block is what `./lab help` prints."""
+    page = ROOT / "docs/start/lab.md"
     above, _, _ = page.read_text(encoding="utf-8").rpartition("\n```text\n")
     command = [str(ROOT / "lab"), "help"]
-    printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout  # noqa: S603 - our own script
+    printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     return {page: f"{above}\n```text\n{printed.rstrip()}\n```\n"}
 
 
 def topologies() -> dict[Path, str]:
-    """Return docs/topologies.md, with the inventory of each section as it is.
+    """Return docs/start/topologies.md, with the inventory of each section as it is.
 
     Raises:
         ValueError: names the section that has no place for its inventory.
 
     """
-    page = ROOT / "docs/topologies.md"
+    page = ROOT / "docs/start/topologies.md"
     head, *sections = page.read_text(encoding="utf-8").split("\n## ")
     written = []
     for section in sections:
         name = section.partition("\n")[0]
         hosts = (ROOT / f"inventories/{name}/hosts.yml").read_text(encoding="utf-8")
-        above, start, rest = section.partition("\n```yaml\n")
-        _, end, below = rest.partition("\n```\n")
+        above, start, block = section.partition("\n```yaml\n")
+        _, end, below = block.partition("\n```\n")
         if not (start and end):
-            message = f"the section {name} of docs/topologies.md needs a block of YAML"
+            message = f"the section {name} of docs/start/topologies.md needs a block of YAML"
             raise ValueError(message)
         written.append(f"{above}{start}{hosts.rstrip()}{end}{below}")
     return {page: "\n## ".join([head, *written])}
 
 
 def ports() -> dict[Path, str]:
-    """Return docs/ports.md: what listens on each host of every inventory, from the model."""
+    """Return docs/reference/ports.md: what listens on each host of every inventory, from the model."""
     from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.cluster import resolve
     from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.service import CALLERS
     from ansible_collections.millrace.streaming.plugins.plugin_utils.inventory.reading import (
@@ -387,7 +387,7 @@ def ports() -> dict[Path, str]:
         "unless `spark_config` sets them; set them where a firewall stands between Spark's hosts.",
         "",
         "`host_firewall: nftables` makes a firewall of this on each host:",
-        "[security](security.md#firewall). Hosts of the inventory reach all ports there: they are",
+        "[security](../deploy/security.md#firewall). Hosts of the inventory reach all ports there: they are",
         "clients, and check each other.",
     ]
     for path in sorted(path for path in (ROOT / "inventories").iterdir() if path.is_dir()):
@@ -401,7 +401,7 @@ def ports() -> dict[Path, str]:
         ]
         header = ["hosts", "port", "who connects", "set by"]
         lines += ["", f"## {path.name}", "", *_table(header, rows)]
-    return {ROOT / "docs" / "ports.md": "\n".join(lines) + "\n"}
+    return {ROOT / "docs/reference/ports.md": "\n".join(lines) + "\n"}
 
 
 def _generated(name: str, source: str) -> str:
@@ -441,28 +441,20 @@ def _sentence(text: str | Sequence[str]) -> str:
     return joined if joined.endswith(".") else f"{joined}."
 
 
-def _yaml(path: Path) -> Any:  # noqa: ANN401 - a YAML document may be anything
+def _yaml(path: Path) -> Any:
     from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.files import parse_yaml
 
     return parse_yaml(path.read_text(encoding="utf-8"))
 
 
-def dashboards() -> dict[Path, str]:
-    """Return the dashboards of Grafana, one for each view."""
-    from apps.console.panels import FILE, views
-    from docs import grafana
-
-    return {FILE.parent / f"{view.name}.json": grafana.text(view) for view in views()}
-
-
 def alerts() -> dict[Path, str]:
-    """Return docs/alerts.md with the alerts that runs of tests/failover/test_alerts.py have seen.
+    """Return docs/operate/alerts.md with the alerts that runs of tests/failover/test_alerts.py have seen.
 
     They are in docs/alerts.json, which has what these write to build/alerts.json.
     """
     recorded = json.loads((ROOT / "docs/alerts.json").read_text(encoding="utf-8"))
     title = "## Seen on a real cluster"
-    page = ROOT / "docs/alerts.md"
+    page = ROOT / "docs/operate/alerts.md"
     above, _, _ = page.read_text(encoding="utf-8").partition(title)
     rows = [
         [_alert(alert["alert"]), *(str(alert[key]) for key in ("fault", "lab", "fired", "cleared"))]
@@ -498,7 +490,6 @@ def _alert(name: str) -> str:
 DOCUMENTS: dict[str, Callable[[], dict[Path, str]]] = {
     "alerts": alerts,
     "configuration": configuration,
-    "dashboards": dashboards,
     "errors": errors,
     "lab": lab,
     "ports": ports,

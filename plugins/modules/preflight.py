@@ -45,7 +45,7 @@ extends_documentation_fragment: [millrace.streaming.check_mode]
 description:
   - Reports what only the host can know, such as whose data lies on its disks, what is mounted, its
     memory, its limits, its ports, its clock, and what its Java, its kernel and its systemd take.
-  - M(millrace.streaming.cluster) checks what was found on all hosts together; C(docs/errors.md)
+  - M(millrace.streaming.cluster) checks what was found on all hosts together; C(docs/reference/errors.md)
     lists the rules.
 options:
   host:
@@ -397,7 +397,7 @@ def system_python() -> list[int]:
         return list(sys.version_info[:3])
     command = [path, "-c", "import sys; print(*sys.version_info[:3])"]
     try:
-        done = subprocess.run(command, check=True, stdout=subprocess.PIPE, timeout=30)  # noqa: S603 - a fixed command
+        done = subprocess.run(command, check=True, stdout=subprocess.PIPE, timeout=30)
     except (OSError, subprocess.SubprocessError):
         return []
     return [int(number) for number in done.stdout.split()]

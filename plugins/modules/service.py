@@ -311,7 +311,7 @@ def make_accounts(module: AnsibleModule, entries: list[Entry], changes: Sequence
     files.make(changes)
     account_files = [entry.path for entry in entries if entry.path.startswith(f"{files.SYSUSERS}/")]
     if account_files and files.unknown_accounts(entries):
-        done = subprocess.run(  # noqa: S603 - own arguments, no shell
+        done = subprocess.run(
             ["systemd-sysusers", *account_files],  # noqa: S607 - systemd's own place differs between systems
             check=False,
             capture_output=True,

@@ -105,7 +105,7 @@ def container(release: str, core: str, place: Path) -> ControlNode:
     recipe = hashlib.sha256(" ".join(PACKAGES).encode()).hexdigest()[:12]
     image = f"localhost/millrace-control:{release}-{recipe}"
     make = [str(ROOT / "molecule/shared/files/image"), image, release, ",".join(PACKAGES)]
-    subprocess.run(make, check=True, stdout=subprocess.DEVNULL)  # noqa: S603 - our own script
+    subprocess.run(make, check=True, stdout=subprocess.DEVNULL)
     writable = (INVENTORY.parent, place, Path(cache_directory("")))
     podman(
         "run",

@@ -1,4 +1,4 @@
-"""Every linter, with empty skip lists."""
+"""Every linter."""
 
 from tests.support.lab.lab import succeed
 

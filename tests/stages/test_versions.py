@@ -63,12 +63,12 @@ def official(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, s
     home = CACHE / f"kafka-{version}-{checksum(version)}.tar"
     if not home.is_file():
         command = [str(ROOT / "artifacts/pack"), "kafka", version, str(home)]
-        subprocess.run(command, check=True, env={**os.environ, "PYTHON": sys.executable})  # noqa: S603 - our own script
+        subprocess.run(command, check=True, env={**os.environ, "PYTHON": sys.executable})
     path = tmp_path_factory.mktemp("mirror") / f"kafka_2.13-{version}.tgz"
     sha512 = archive.pack(home, version, path)
     yield path, sha512
-    for kept in CACHE.glob(f"kafka-{version}-{sha512[:12]}.*"):
-        kept.unlink()
+    for cached in CACHE.glob(f"kafka-{version}-{sha512[:12]}.*"):
+        cached.unlink()
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -97,9 +97,9 @@ def kraft_version() -> str:
     """The finalized level: 0 is a static quorum, 1 a dynamic one (KIP-853)."""
     words = "--bootstrap-server $KAFKA_BOOTSTRAP --command-config $KAFKA_CLIENT_CONFIG describe"
     described = lab("ssh", "solo", f"sudo bash -lc 'kafka-features.sh {words}'", seconds=60)
-    found = re.search(r"kraft\.version\s.*?FinalizedVersionLevel: (\d+)", described)
-    assert found
-    return found[1]
+    match = re.search(r"kraft\.version\s.*?FinalizedVersionLevel: (\d+)", described)
+    assert match
+    return match[1]
 
 
 def installed() -> tuple[str, str]:

@@ -86,7 +86,7 @@ def _refusal(java: str, account: dict[str, Any], directory: str, options: str) -
     # Behind -version it would read no further option.
     command = [java, *shlex.split(options), *HARMLESS, "-version"]
     try:
-        done = subprocess.run(  # noqa: S603 - the Java that services run on, without a shell
+        done = subprocess.run(
             command,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,

@@ -124,7 +124,7 @@ def rule(
     """
 
     def register(check: Check) -> Check:
-        def findings(subject: Any) -> Findings:  # noqa: ANN401 - a cluster or hosts
+        def findings(subject: Any) -> Findings:
             for host, *arguments in each(subject):
                 for finding in check(*arguments):
                     hosts = finding.hosts or ((host,) if host else ())

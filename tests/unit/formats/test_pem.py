@@ -66,9 +66,9 @@ def test_one_that_was_cut_off_is_left_out() -> None:
     for length in range(0, 300, 7):
         text = base64.encodebytes(der[:length]).decode()
         block = f"-----BEGIN CERTIFICATE-----\n{text}-----END CERTIFICATE-----\n"
-        found = identities(f"{block}{pem(OTHER.certificate)}")
-        assert found[-1:] == identities(pem(OTHER.certificate))
-        assert len(found) == 1 or length > len(der) // 2
+        read_identities = identities(f"{block}{pem(OTHER.certificate)}")
+        assert read_identities[-1:] == identities(pem(OTHER.certificate))
+        assert len(read_identities) == 1 or length > len(der) // 2
 
 
 NAMES = ("k1.example.org", "10.0.0.1", "2001:db8::1")
@@ -77,31 +77,31 @@ NAMES = ("k1.example.org", "10.0.0.1", "2001:db8::1")
 def test_what_a_certificate_says() -> None:
     _, made = request(Certificate("k1/node", "/node.pem", "kafka-nodes", NAMES, client=True))
     text = ONE.sign(made)
-    [found], [authority] = readable(text), readable(pem(ONE.certificate))
+    [leaf], [authority] = readable(text), readable(pem(ONE.certificate))
     expected = x509.load_pem_x509_certificate(text.encode())
-    assert (found.begin, found.end) == (
+    assert (leaf.begin, leaf.end) == (
         expected.not_valid_before_utc.timestamp(),
         expected.not_valid_after_utc.timestamp(),
     )
-    assert found.names == ("DNS:k1.example.org", "IP:10.0.0.1", "IP:2001:db8::1")
-    assert (found.subject, found.issuer) == (
+    assert leaf.names == ("DNS:k1.example.org", "IP:10.0.0.1", "IP:2001:db8::1")
+    assert (leaf.subject, leaf.issuer) == (
         expected.subject.public_bytes(),
         expected.issuer.public_bytes(),
     )
-    assert found.is_of([authority])
+    assert leaf.is_of([authority])
     assert authority.is_of([authority])
-    assert not authority.is_of([found])
+    assert not authority.is_of([leaf])
 
 
 def test_a_date_after_2049_is_read() -> None:
-    [found] = readable(pem(OutsideCa.new("x", days=30 * 366).certificate))
-    assert found.end - NOW.timestamp() == pytest.approx(30 * 366 * 86400, abs=1)
+    [certificate] = readable(pem(OutsideCa.new("x", days=30 * 366).certificate))
+    assert certificate.end - NOW.timestamp() == pytest.approx(30 * 366 * 86400, abs=1)
 
 
 def test_the_common_name_counts_without_dns_names() -> None:
-    [found] = readable(pem(OutsideCa.new("K1.example.org").certificate))
-    assert is_for(found.names, "k1.example.org")
-    assert not is_for(found.names, "k2.example.org")
+    [certificate] = readable(pem(OutsideCa.new("K1.example.org").certificate))
+    assert is_for(certificate.names, "k1.example.org")
+    assert not is_for(certificate.names, "k2.example.org")
 
 
 @pytest.mark.parametrize(
@@ -129,5 +129,5 @@ def test_names_are_compared_as_java_does(names: list[str], host: str, expected: 
 @given(st.binary(max_size=80))
 def test_any_bytes_are_read_without_an_error(der: bytes) -> None:
     text = base64.encodebytes(der).decode()
-    found = identities(f"-----BEGIN CERTIFICATE-----\n{text}-----END CERTIFICATE-----\n")
-    assert all(re.fullmatch("[0-9a-f]{64}", one) for one in found)
+    fingerprints = identities(f"-----BEGIN CERTIFICATE-----\n{text}-----END CERTIFICATE-----\n")
+    assert all(re.fullmatch("[0-9a-f]{64}", fingerprint) for fingerprint in fingerprints)

@@ -37,10 +37,10 @@ def run(checkout: Path, *words: str, running: str = "", **chosen: str) -> tuple[
     }.items():
         (programs / name).write_text(f"#!/bin/sh\n{text}\n")
         (programs / name).chmod(0o755)
-    kept = {key: value for key, value in os.environ.items() if not key.startswith("LAB_")}
-    done = subprocess.run(  # noqa: S603 - our own script
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("LAB_")}
+    done = subprocess.run(
         [checkout / "lab", *words],
-        env={**kept, "RUNNING": running, **chosen},
+        env={**environment, "RUNNING": running, **chosen},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

@@ -75,7 +75,7 @@ def run(place: Path, release: Release, script: str = '. "$0" lint') -> tuple[str
     for name in COMMANDS:
         (programs / name).symlink_to(str(shutil.which(name)))
     calls.touch()
-    done = subprocess.run(  # noqa: S603 - our own script
+    done = subprocess.run(
         [programs / "bash", "-c", script, place / "lab"],
         env={
             "PATH": str(programs),
@@ -98,9 +98,11 @@ def test_packages_are_those_of_the_release(tmp_path: Path, name: str) -> None:
     shown, calls = run(tmp_path, RELEASES[name])
     assert calls[:1] == ["update"], shown
     packages = calls[1].split()
-    assert [x for x in packages if "jre" in x] == [f"openjdk-{JAVA[name]}-jre-headless"]
+    assert [package for package in packages if "jre" in package] == [
+        f"openjdk-{JAVA[name]}-jre-headless"
+    ]
     assert {"podman", "maven", "python3-venv", "debian-archive-keyring"} <= {*packages}
-    assert not [x for x in packages if "|" in x]
+    assert not [package for package in packages if "|" in package]
 
 
 @pytest.mark.parametrize("name", RELEASES)

@@ -11,7 +11,7 @@ from tests.support.lab.topology import ROOT
 
 
 def lab(*words: str, **environment: str) -> tuple[int, str]:
-    done = subprocess.run(  # noqa: S603 - our own script
+    done = subprocess.run(
         ["./lab", *words],
         cwd=ROOT,
         env={"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", **environment},

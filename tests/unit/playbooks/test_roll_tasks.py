@@ -33,7 +33,7 @@ def test_users_log_in_where_the_nodes_listen_by_then() -> None:
     tasks = ROOT / "roles/kafka/tasks"
     (*_, applied) = yaml.safe_load((tasks / "main.yml").read_text())
     roll, late = yaml.safe_load((tasks / "restart.yml").read_text())
-    (early,) = [one for one in applied["block"] if "users.yml" in str(one)]
+    (early,) = [task for task in applied["block"] if "users.yml" in str(task)]
     assert "roll.yml" in str(roll)
     assert "users.yml" in str(late)
     pending = late["when"][-1]

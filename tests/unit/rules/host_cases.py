@@ -80,10 +80,11 @@ REFUSED_TIME = "Failed to parse calendar specification 'dialy': Invalid argument
 
 @dataclass(frozen=True)
 class Case:
-    """A rule, a host that it refuses or warns of with the parts of its message, and a good one."""
+    """A rule, a host that it refuses or warns of, and a good one."""
 
     rule: str
     parts: tuple[str, ...]
+    """Parts of its message."""
     bad: list[InspectedHost]
     good: list[InspectedHost]
 
@@ -91,18 +92,18 @@ class Case:
 def two(**second: Any) -> list[InspectedHost]:
     """A host with two data directories on two disks, the first one formatted."""
     first = replace(DISK, exists=True, meta=meta(directory="a"))
-    other = {"path": DATA2, "mount": "/data2", "device": "8:2", **second}
+    changes = {"path": DATA2, "mount": "/data2", "device": "8:2", **second}
     return host(
         lambda d: d.variable("kafka_data_dirs", [DATA, DATA2]),
-        disks_directories=(first, replace(first, **other)),
+        disks_directories=(first, replace(first, **changes)),
     )
 
 
-def closing(wanted: str, secured: bool | None, *, elected: bool = True) -> list[InspectedHost]:
+def closing(security: str, secured: bool | None, *, elected: bool = True) -> list[InspectedHost]:
     """A member of ZooKeeper that runs with TLS or without."""
     disk = directory_at("/var/lib/zookeeper/data", exists=True, elected=elected)
     return host(
-        lambda d: d.ensemble().variable("zookeeper_security", wanted, on=("z1", "z2", "z3")),
+        lambda d: d.ensemble().variable("zookeeper_security", security, on=("z1", "z2", "z3")),
         name="z2",
         disks_directories=(disk,),
         zookeeper_secured=secured,
@@ -130,59 +131,61 @@ def marked(
 ) -> list[InspectedHost]:
     """Hosts of Spark whose shared directories have these ids, on these mounts."""
     disk = directory_at("/srv/spark", device="8:1", fstype=fstype, free=GIB, size=GIB)
-    found = [
+    inspections = [
         inspection_with(disks_directories=(replace(disk, mount=mount),), spark_shared_id=number)
         for number, mount in zip(ids, mounts, strict=True)
     ]
-    return inspected(Draft(), dict(zip(("k1", "k2", "k3"), found, strict=True)))
+    return inspected(Draft(), dict(zip(("k1", "k2", "k3"), inspections, strict=True)))
 
 
 def broker_of_ensemble(
-    wanted: str, secured: bool | None, *, meta: str | None = "version=0"
+    security: str, secured: bool | None, *, meta: str | None = "version=0"
 ) -> list[InspectedHost]:
     """A broker that reaches ZooKeeper with TLS or without, as in a run without the members."""
 
     def change(draft: Draft) -> None:
-        every = ("k1", "k2", "k3", "z1", "z2", "z3")
-        draft.zookeeper_mode().variable("zookeeper_security", wanted, on=every)
+        hosts = ("k1", "k2", "k3", "z1", "z2", "z3")
+        draft.zookeeper_mode().variable("zookeeper_security", security, on=hosts)
 
     return host(change, zookeeper_client_secured=secured, exists=True, meta=meta)
 
 
-def ensemble_trusting(known: str, found: str, security: str = "standard") -> list[InspectedHost]:
+def ensemble_trusting(
+    authority: str, bundle: str, security: str = "standard"
+) -> list[InspectedHost]:
     """A member of ZooKeeper that trusts a CA, and what the control node has of it."""
-    (one,) = closing(security, None)
-    kept = Secrets("/inventory/.secrets", zookeeper_authority=known)
-    cluster = resolve(replace(one.cluster.inventory, secrets=kept))
-    trusted = tuple(identities(found))
-    inspection = inspection_with(one.inspection, zookeeper_authorities=trusted)
-    return [replace(one, cluster=cluster, inspection=inspection)]
+    (member,) = closing(security, None)
+    secrets = Secrets("/inventory/.secrets", zookeeper_authority=authority)
+    cluster = resolve(replace(member.cluster.inventory, secrets=secrets))
+    trusted = tuple(identities(bundle))
+    inspection = inspection_with(member.inspection, zookeeper_authorities=trusted)
+    return [replace(member, cluster=cluster, inspection=inspection)]
 
 
-def ensemble_taking(found: str, clients: str = OTHER_CA) -> list[InspectedHost]:
+def ensemble_taking(bundle: str, clients: str = OTHER_CA) -> list[InspectedHost]:
     """A member of ZooKeeper by what it trusts of clients; the control node has their CA, or not."""
-    (one,) = ensemble_trusting(CA, "")
-    secrets = replace(one.cluster.inventory.secrets, zookeeper_clients_authority=clients)
-    cluster = resolve(replace(one.cluster.inventory, secrets=secrets))
-    trusted = tuple(identities(found))
-    inspection = inspection_with(one.inspection, zookeeper_clients=trusted)
-    return [replace(one, cluster=cluster, inspection=inspection)]
+    (member,) = ensemble_trusting(CA, "")
+    secrets = replace(member.cluster.inventory.secrets, zookeeper_clients_authority=clients)
+    cluster = resolve(replace(member.cluster.inventory, secrets=secrets))
+    trusted = tuple(identities(bundle))
+    inspection = inspection_with(member.inspection, zookeeper_clients=trusted)
+    return [replace(member, cluster=cluster, inspection=inspection)]
 
 
 def ensemble_changing(phase: str, trusted: str, shown: str = "") -> list[InspectedHost]:
     """A member that trusts some CAs, and a change from CA to OTHER_CA in a phase."""
-    (one,) = ensemble_trusting(CA, trusted)
+    (member,) = ensemble_trusting(CA, trusted)
     name = zookeeper_tls.AUTHORITY_FILE
     change = ca_change.begin({name: CA}, {name: OTHER_CA}).enter(phase)
     secrets = replace(
-        one.cluster.inventory.secrets,
+        member.cluster.inventory.secrets,
         zookeeper_authority=ca_change.trusted(change, name),
         texts={transition.AUTHORITY: change.text()},
     )
-    cluster = resolve(replace(one.cluster.inventory, secrets=secrets))
+    cluster = resolve(replace(member.cluster.inventory, secrets=secrets))
     signed_by = tuple(identities(shown))
-    inspection = inspection_with(one.inspection, zookeeper_member_signed_by=signed_by)
-    return [replace(one, cluster=cluster, inspection=inspection)]
+    inspection = inspection_with(member.inspection, zookeeper_member_signed_by=signed_by)
+    return [replace(member, cluster=cluster, inspection=inspection)]
 
 
 def zookeeper(myid: str | None) -> list[InspectedHost]:
@@ -205,16 +208,18 @@ def controller_alone(draft: Draft) -> None:
     draft.leave("kafka_brokers", "k1")
 
 
-def java(home: str = "", package: str = "", **found: Any) -> list[InspectedHost]:
+def java(home: str = "", package: str = "", **inspection: Any) -> list[InspectedHost]:
     """A node with java_home and java_package."""
-    return host(lambda d: d.variable("java_home", home).variable("java_package", package), **found)
+    return host(
+        lambda d: d.variable("java_home", home).variable("java_package", package), **inspection
+    )
 
 
 def with_home(unpacked: bool, free: int) -> list[InspectedHost]:
     """A node whose distribution is unpacked or not, and what is free."""
-    [one] = host()
-    assert one.kafka is not None
-    return host(software_homes={one.kafka.distribution.home: unpacked}, disks_opt_free=free)
+    [node] = host()
+    assert node.kafka is not None
+    return host(software_homes={node.kafka.distribution.home: unpacked}, disks_opt_free=free)
 
 
 def named(address: str, *changes: Change, name: str = "k1") -> list[InspectedHost]:
@@ -231,12 +236,15 @@ def packages_for(python: str) -> Change:
     return lambda d: d.variable("spark_python_version", python)
 
 
-def pythons(*found: tuple[int, ...]) -> list[InspectedHost]:
+def pythons(*versions: tuple[int, ...]) -> list[InspectedHost]:
     """Hosts of Spark with these versions of Python."""
     names = ("k1", "k2", "k3")
     return inspected(
         Draft(),
-        {name: inspection_with(spark_python=one) for name, one in zip(names, found, strict=True)},
+        {
+            name: inspection_with(spark_python=version)
+            for name, version in zip(names, versions, strict=True)
+        },
     )
 
 
@@ -300,11 +308,11 @@ def names_unchecked(draft: Draft) -> None:
 
 
 def upgraded(
-    installed: str, wanted: str, meta_text: str | None = "version=1", allow: str = "none"
+    installed: str, configured: str, meta_text: str | None = "version=1", allow: str = "none"
 ) -> list[InspectedHost]:
     """A host on which one release is installed and another one wanted."""
     return host(
-        lambda d: d.variable("kafka_version", wanted),
+        lambda d: d.variable("kafka_version", configured),
         software_installed={"kafka": installed},
         exists=True,
         meta=meta_text,
@@ -335,7 +343,7 @@ def added(
 
 
 def deployed(
-    wanted: str, role: str, found: str, data: str | None = "version=1"
+    security: str, role: str, protocol: str, data: str | None = "version=1"
 ) -> list[InspectedHost]:
     """A node that talks to others by one protocol, and would by that of kafka_security."""
     names = {
@@ -344,11 +352,11 @@ def deployed(
         ("open", "brokers"): "CLIENT",
         ("open", "controllers"): "CONTROLLER",
     }
-    name = names[wanted, role]
+    name = names[security, role]
     return host(
-        lambda d: d.variable("kafka_security", wanted),
+        lambda d: d.variable("kafka_security", security),
         kafka_between_nodes={role: name},
-        kafka_protocols={name: found},
+        kafka_protocols={name: protocol},
         exists=True,
         meta=data,
     )
@@ -378,23 +386,26 @@ def recorded(
     secrets = Secrets("/inventory/.secrets", texts={transition.SECURITY: record} if phase else {})
     protocols = {"CLIENT_TLS": "SASL_SSL", "INTERNAL": "SSL", "CONTROLLER_TLS": "SSL"}
     plain = dict.fromkeys([opened, "CONTROLLER"], "PLAINTEXT") if opened else {}
-    [one] = host(
+    [node] = host(
         lambda d: d.variable("kafka_security", "standard"),
         kafka_between_nodes={"brokers": "INTERNAL", "controllers": "CONTROLLER_TLS"},
         kafka_protocols={**protocols, **plain},
         exists=True,
         meta=data,
     )
-    return [replace(one, cluster=resolve(replace(one.cluster.inventory, secrets=secrets)))]
+    return [replace(node, cluster=resolve(replace(node.cluster.inventory, secrets=secrets)))]
 
 
 def all_of_it(nodes: list[InspectedHost]) -> list[InspectedHost]:
     """The same for all nodes of the cluster."""
-    return [replace(one, name=name) for one in nodes for name in one.cluster.kafka]
+    return [replace(node, name=name) for node in nodes for name in node.cluster.kafka]
 
 
 def authorized(
-    found: str | None, security: str = "standard", data: str | None = "version=1", **config: str
+    authorizer: str | None,
+    security: str = "standard",
+    data: str | None = "version=1",
+    **config: str,
 ) -> list[InspectedHost]:
     """A node with this authorizer, in a cluster whose preset would set one."""
 
@@ -403,30 +414,30 @@ def authorized(
         for key, value in config.items():
             draft.own(key.replace("_", "."), value)
 
-    return host(change, kafka_authorizer=found, exists=True, meta=data)
+    return host(change, kafka_authorizer=authorizer, exists=True, meta=data)
 
 
-def sharing(found: str | None, secret: str) -> list[InspectedHost]:
+def sharing(digest: str | None, secret: str) -> list[InspectedHost]:
     """A host whose Spark has a secret with this digest, and an inventory with a secret."""
     draft = Draft().variable("spark_security", "standard")
-    kept = Secrets("/inventory/.secrets", texts={"spark_secret": secret} if secret else {})
-    cluster = resolve(replace(draft.inventory(), secrets=kept))
-    return [InspectedHost(cluster, HOST, inspection_with(spark_secret=found))]
+    secrets = Secrets("/inventory/.secrets", texts={"spark_secret": secret} if secret else {})
+    cluster = resolve(replace(draft.inventory(), secrets=secrets))
+    return [InspectedHost(cluster, HOST, inspection_with(spark_secret=digest))]
 
 
 def trusting(
-    kept: str, trusted: str, security: str = "standard", record: str = "", shown: str = ""
+    authority: str, trusted: str, security: str = "standard", record: str = "", shown: str = ""
 ) -> list[InspectedHost]:
     """A node that trusts some CAs, and those whose certificates are kept."""
-    [one] = host(
+    [node] = host(
         lambda d: d.variable("kafka_security", security),
         kafka_authorities=tuple(identities(trusted)),
         kafka_signed_by=tuple(identities(shown)),
     )
     texts = {transition.AUTHORITY: record} if record else {}
-    secrets = Secrets("/inventory/.secrets", authority=kept, texts=texts)
-    cluster = resolve(replace(one.cluster.inventory, secrets=secrets))
-    return [replace(one, cluster=cluster)]
+    secrets = Secrets("/inventory/.secrets", authority=authority, texts=texts)
+    cluster = resolve(replace(node.cluster.inventory, secrets=secrets))
+    return [replace(node, cluster=cluster)]
 
 
 FIRST, SECOND, FOREIGN = (
@@ -436,12 +447,12 @@ FIRST, SECOND, FOREIGN = (
 
 
 def deployed_with(
-    generation: Generation, *kept: Generation, products: tuple[str, ...] = ("kafka",)
+    generation: Generation, *generations: Generation, products: tuple[str, ...] = ("kafka",)
 ) -> list[InspectedHost]:
     """A node that was deployed with a generation of the secrets, and those that are kept."""
-    [one] = host(secrets=json.loads(Store((generation,)).record(products)))
-    secrets = Secrets("/inventory/.secrets", store=Store(kept) if kept else None)
-    return [replace(one, cluster=resolve(replace(one.cluster.inventory, secrets=secrets)))]
+    [node] = host(secrets=json.loads(Store((generation,)).record(products)))
+    secrets = Secrets("/inventory/.secrets", store=Store(generations) if generations else None)
+    return [replace(node, cluster=resolve(replace(node.cluster.inventory, secrets=secrets)))]
 
 
 def changing(phase: str, trusted: str, shown: str = "") -> list[InspectedHost]:
@@ -453,11 +464,11 @@ def changing(phase: str, trusted: str, shown: str = "") -> list[InspectedHost]:
 
 def javas(**versions: str) -> list[InspectedHost]:
     """Nodes of different versions of Java."""
-    found = {
+    inspections = {
         name: inspection_with(software_javas={JAVA_17: version})
         for name, version in versions.items()
     }
-    return inspected(Draft(), found)
+    return inspected(Draft(), inspections)
 
 
 def members(draft: Draft, **elected: bool) -> list[InspectedHost]:
@@ -473,15 +484,15 @@ def members(draft: Draft, **elected: bool) -> list[InspectedHost]:
 
 
 def limited(
-    asked: Mapping[str, bool], brokers: Mapping[str, bool] | None = None, **elected: bool
+    controllers: Mapping[str, bool], brokers: Mapping[str, bool] | None = None, **elected: bool
 ) -> list[InspectedHost]:
     """Controllers of a run with --limit, and hosts outside it that were asked."""
     draft = Draft().add_host("b4") if brokers else Draft()
     if brokers:
         draft.groups["kafka_brokers"].append("b4")
     hosts = members(draft, **elected)
-    reached = outside(hosts, {**asked, **(brokers or {})})
-    return [replace(one, outside=reached) for one in hosts]
+    reached = outside(hosts, {**controllers, **(brokers or {})})
+    return [replace(node, outside=reached) for node in hosts]
 
 
 def workers(*, openssl: bool = True) -> list[InspectedHost]:
@@ -505,12 +516,12 @@ def with_agent(*, unpacked: bool) -> list[InspectedHost]:
 
 
 def watching(
-    free: int, size: int = 100 * GIB, *, exists: bool = False, **found: Any
+    free: int, size: int = 100 * GIB, *, exists: bool = False, **inspection: Any
 ) -> list[InspectedHost]:
     """A host with Prometheus, whose metrics may use 20 GB, its disk, and what else was found."""
     draft = Draft().monitoring().variable("monitoring_retention_size", "20GB", on=("m1",))
     directory = directory_at("/var/lib/monitoring", exists=exists, free=free, size=size)
-    return inspected(draft, {"m1": inspection_with(disks_directories=(directory,), **found)})
+    return inspected(draft, {"m1": inspection_with(disks_directories=(directory,), **inspection)})
 
 
 def hdfs(**ids: tuple[str, str]) -> list[InspectedHost]:
@@ -521,11 +532,11 @@ def hdfs(**ids: tuple[str, str]) -> list[InspectedHost]:
         {
             name: inspection_with(
                 disks_directories=tuple(
-                    directory_at(place, exists=True, hdfs_id=one)
-                    for place, one in zip(places, found, strict=True)
+                    directory_at(place, exists=True, hdfs_id=hdfs_id)
+                    for place, hdfs_id in zip(places, hdfs_ids, strict=True)
                 )
             )
-            for name, found in {"k1": ("", ""), **ids}.items()
+            for name, hdfs_ids in {"k1": ("", ""), **ids}.items()
         },
     )
 
@@ -1019,11 +1030,11 @@ CASES = [
     *(
         Case(
             "hdfs-namenode-empty",
-            parts,
+            phrases,
             bad,
             hdfs(k1=("CID-a", "CID-a"), k2=("", "CID-a"), k3=("", "")),
         )
-        for parts, bad in (
+        for phrases, bad in (
             (("k1 has no data", "k2 and k3 have"), hdfs(k2=("", "CID-a"), k3=("", "CID-a"))),
             (("k3 has", "--limit"), hdfs(k1=("", ""), k2=("", ""))),
         )
@@ -1037,7 +1048,7 @@ CASES = [
     Case(
         "operation-running",
         ("rolling_restart of somebody",),
-        [replace(one, other_operation="rolling_restart of somebody") for one in host()],
+        [replace(node, other_operation="rolling_restart of somebody") for node in host()],
         host(),
     ),
     Case(
@@ -1105,11 +1116,11 @@ CASES = [
     *(
         Case(
             "protocol-between-nodes",
-            (role, found, wanted, f"kafka_security of {HOST}"),
-            deployed(security, role, found),
-            deployed(security, role, wanted),
+            (role, actual, expected, f"kafka_security of {HOST}"),
+            deployed(security, role, actual),
+            deployed(security, role, expected),
         )
-        for security, role, found, wanted in (
+        for security, role, actual, expected in (
             ("standard", "brokers", "PLAINTEXT", "SSL"),
             ("standard", "controllers", "PLAINTEXT", "SSL"),
             ("open", "brokers", "SSL", "PLAINTEXT"),
@@ -1184,11 +1195,16 @@ CASES = [
     *(
         Case(
             "secrets-older",
-            ("/inventory/.secrets", f"kafka_secrets_dir of {HOST}", "secrets_accept=true", *parts),
+            (
+                "/inventory/.secrets",
+                f"kafka_secrets_dir of {HOST}",
+                "secrets_accept=true",
+                *phrases,
+            ),
             deployed_with(*bad),
             good,
         )
-        for parts, bad, good in (
+        for phrases, bad, good in (
             # A copy from before a change, the directory itself, and one that was changed since.
             (("generation 2", "operator-b"), (SECOND, FIRST), deployed_with(SECOND, FIRST, SECOND)),
             (("operator-b",), (SECOND, FIRST, FOREIGN), deployed_with(FIRST, FIRST, SECOND)),
@@ -1212,9 +1228,9 @@ CASES = [
             "authority-differs",
             ("does not trust the CA",),
             trusting(CA, OTHER_CA),
-            trusting(kept, trusted, security),
+            trusting(authority, trusted, security),
         )
-        for kept, trusted, security in (
+        for authority, trusted, security in (
             (CA, "", "standard"),  # a new host
             ("", OTHER_CA, "standard"),  # another rule's, or made by site.yml
             (CA, OTHER_CA, "open"),
@@ -1254,11 +1270,11 @@ CASES = [
     *(
         Case(
             "ensemble-closed",
-            (f"zookeeper_security: {found}", f"of {HOST}"),
+            (f"zookeeper_security: {security}", f"of {HOST}"),
             broker_of_ensemble(*bad),
             good,
         )
-        for found, bad, good in (
+        for security, bad, good in (
             ("open", ("standard", False), broker_of_ensemble("standard", True)),
             ("standard", ("open", True), broker_of_ensemble("open", False)),
             ("open", ("standard", False), broker_of_ensemble("standard", None)),
@@ -1268,8 +1284,8 @@ CASES = [
         )
     ),
     *(
-        Case("ensemble-closed", (f"zookeeper_security: {found}", "of z2"), closing(*bad), good)
-        for found, bad, good in (
+        Case("ensemble-closed", (f"zookeeper_security: {security}", "of z2"), closing(*bad), good)
+        for security, bad, good in (
             ("open", ("standard", False), closing("standard", True)),
             ("standard", ("open", True), closing("open", False)),
             ("open", ("standard", False), closing("standard", None)),
@@ -1320,11 +1336,11 @@ CASES = [
     *(
         Case(
             "store-unusable",
-            (part, KEYSTORE.path, KEY_LOCATION),
+            (phrase, KEYSTORE.path, KEY_LOCATION),
             certificate(**bad),
             certificate(**good),
         )
-        for part, bad, good in (
+        for phrase, bad, good in (
             ("does not exist", {"exists": False}, {}),
             ("cannot read", {"readable": False}, {"days_left": None}),
             ("it has no private key", {"wrong": "it has no private key in PEM"}, {}),
@@ -1340,8 +1356,8 @@ CASES = [
         )
     ),
     *(
-        Case("certificate-name", (*parts, KEYSTORE.path), bad, good)
-        for parts, bad, good in (
+        Case("certificate-name", (*phrases, KEYSTORE.path), bad, good)
+        for phrases, bad, good in (
             (
                 ("is for DNS:k2, not for k1", "INTERNAL and CONTROLLER_TLS"),
                 certificate(names=("DNS:k2",)),
@@ -1375,8 +1391,10 @@ CASES = [
         )
     ),
     *(
-        Case("certificate-expiring", (part, KEYSTORE.path), certificate(**bad), certificate(**good))
-        for part, bad, good in (
+        Case(
+            "certificate-expiring", (phrase, KEYSTORE.path), certificate(**bad), certificate(**good)
+        )
+        for phrase, bad, good in (
             ("expires in 29 days", {"days_left": 29.0}, {"days_left": 30.0}),
             ("expired 1 days ago", {"chain_days_left": -1.0}, {"chain_days_left": 30.0}),
             (

@@ -46,30 +46,34 @@ def meta(version: int = 1, cluster: str = CLUSTER_ID, node: int = 1, directory: 
 
 
 def inspected(
-    draft: Draft, found: Mapping[str, Inspection], allow: str = "none"
+    draft: Draft, inspections: Mapping[str, Inspection], allow: str = "none"
 ) -> list[InspectedHost]:
     """Return hosts of an inventory as they were found."""
-    cluster = draft.cluster({name: one.facts for name, one in found.items()})
-    return [InspectedHost(cluster, name, one, allow) for name, one in found.items()]
+    cluster = draft.cluster({name: inspection.facts for name, inspection in inspections.items()})
+    return [
+        InspectedHost(cluster, name, inspection, allow) for name, inspection in inspections.items()
+    ]
 
 
 def host(
-    *changes: Change, name: str = "k1", allow: str = "none", **found: Any
+    *changes: Change, name: str = "k1", allow: str = "none", **inspection: Any
 ) -> list[InspectedHost]:
     """Return a good Kafka host, with changes of its inventory, of its one disk, and else found."""
     draft = Draft().variable("kafka_data_dirs", [DATA]).variable("kafka_cluster_id", CLUSTER_ID)
     draft.without_spark()
     for change in changes:
         change(draft)
-    disk = {one.name: found.pop(one.name) for one in fields(DISK) if one.name in found}
+    disk = {
+        field.name: inspection.pop(field.name) for field in fields(DISK) if field.name in inspection
+    }
     hosts = inspected(
         draft,
-        {name: inspection_with(**{"disks_directories": (replace(DISK, **disk),), **found})},
+        {name: inspection_with(**{"disks_directories": (replace(DISK, **disk),), **inspection})},
         allow,
     )
     # The other nodes are outside the run, and new.
     peers = outside(hosts, dict.fromkeys(hosts[0].cluster.kafka.keys() - {name}, False))
-    return [replace(one, outside=peers) for one in hosts]
+    return [replace(node, outside=peers) for node in hosts]
 
 
 def outside(hosts: list[InspectedHost], elected: Mapping[str, bool]) -> tuple[InspectedHost, ...]:

@@ -10,17 +10,17 @@ RETENTION = "log.retention.hours"
 def mounts(*mounts: tuple[str, str, str], data: tuple[str, ...]) -> Change:
     """Mount (path, source, type) on every host, and put Kafka's data into directories."""
     keys = ("path", "src", "fstype")
-    written = [dict(zip(keys, one, strict=True)) for one in mounts]
+    written = [dict(zip(keys, mount, strict=True)) for mount in mounts]
     return lambda d: d.variable("host_mounts", written).variable("kafka_data_dirs", list(data))
 
 
-def tls(**more: object) -> Change:
+def tls(**settings: object) -> Change:
     """Yield the second listener stores of its own."""
 
     def change(draft: Draft) -> None:
         draft.pem().listeners(("CLIENT", 9092, "SSL"), ("USERS", 9094, "SSL"))
         draft.provided("ssl.key.password", PASSWORD)
-        for key, value in more.items():
+        for key, value in settings.items():
             draft.own(f"listener.name.users.ssl.{key.replace('_', '.')}", value)
 
     return change
@@ -30,7 +30,7 @@ DISKS = (("/data1", "LABEL=one", "xfs"), ("/data2", "LABEL=two", "xfs"))
 LAG = "log.cleaner.{}.compaction.lag.ms"
 JAVA = "kafka_java_options"
 JKS = {"keystore_type": "JKS", "keystore_location": "/etc/kafka/tls/users.jks"}
-PASSWORD = "${file:/etc/kafka/secrets:store}"  # noqa: S105 - refers to a file
+PASSWORD = "${file:/etc/kafka/secrets:store}"
 STORE = "/etc/kafka/tls/node.p12"
 SUITE = "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384"
 JMX = "-Dcom.sun.management.jmxremote.port"
@@ -172,8 +172,8 @@ REFUSED: list[Case] = [
         ("-XX:+UseG1GC and -XX:+UseZGC",),
     ),
     *(
-        ("key-value", f"{key}={value}", lambda d, k=key, v=value: d.own(k, v), (key, wanted))
-        for key, value, wanted in (
+        ("key-value", f"{key}={value}", lambda d, k=key, v=value: d.own(k, v), (key, phrase))
+        for key, value, phrase in (
             ("ssl.enabled.protocols", ["TLS1.3"], "TLSv1.3"),
             ("ssl.protocol", "TLS1.3", "TLSv1.3"),
             ("ssl.endpoint.identification.algorithm", "none", "https"),

@@ -22,10 +22,10 @@ GRANTS = [
 OWN_USER = {"kafka_user": "clicks", "grants": GRANTS}
 
 
-def job(**more: Any) -> dict[str, Any]:
+def job(**changes: Any) -> dict[str, Any]:
     """Return a good job, but for what is given."""
     good = {"name": "clicks", "source": SOURCE, "module": "flights.stream", "arguments": ARGUMENTS}
-    return {**good, **more}
+    return {**good, **changes}
 
 
 def jobs(*written: object) -> Change:
@@ -40,8 +40,8 @@ def with_cores(draft: Draft) -> Draft:
 
 REFUSED: list[Case] = [
     *(
-        ("variable-value", name, jobs(written), parts)
-        for name, written, parts in (
+        ("variable-value", name, jobs(written), phrases)
+        for name, written, phrases in (
             ("a key of a job", job(corse=2), ("spark_jobs.corse", "Did you mean cores?")),
             (
                 "a key of a grant",
@@ -68,8 +68,8 @@ REFUSED: list[Case] = [
         for name in ("events", "flights", "two words", "../up", "a.b")
     ),
     *(
-        ("spark-job-files", name, jobs(written), parts)
-        for name, written, parts in (
+        ("spark-job-files", name, jobs(written), phrases)
+        for name, written, phrases in (
             ("no source", {"name": "clicks"}, ("spark_jobs[clicks].source",)),
             ("a relative path", job(source="jobs/clicks"), ("inventory_dir", "jobs/clicks")),
             ("no such directory", job(source="/none/flights"), ("/none/flights",)),
@@ -93,8 +93,8 @@ REFUSED: list[Case] = [
         )
     ),
     *(
-        ("spark-job-arguments", name, jobs(job(arguments=arguments)), parts)
-        for name, arguments, parts in (
+        ("spark-job-arguments", name, jobs(job(arguments=arguments)), phrases)
+        for name, arguments, phrases in (
             (
                 "one too many",
                 [*ARGUMENTS, "again"],
@@ -111,8 +111,8 @@ REFUSED: list[Case] = [
         )
     ),
     *(
-        ("spark-job-requirements", name, jobs(job(requirements=path)), parts)
-        for name, path, parts in (
+        ("spark-job-requirements", name, jobs(job(requirements=path)), phrases)
+        for name, path, phrases in (
             ("a relative path", "requirements.txt", ("inventory_dir", ".requirements")),
             ("no file", "/none/requirements.txt", ("/none/requirements.txt",)),
             ("no text", sys.executable, ("UTF-8",)),
@@ -191,8 +191,8 @@ REFUSED: list[Case] = [
         ("/srv/spark/clicks/checkpoint", "spark_jobs[clicks].checkpoint"),
     ),
     *(
-        ("spark-job-user", name, change, parts)
-        for name, change, parts in (
+        ("spark-job-user", name, change, phrases)
+        for name, change, phrases in (
             (
                 "without grants",
                 jobs(job(kafka_user="clicks")),

@@ -77,24 +77,24 @@ def test_facts_of_the_model_are_taken_from_it() -> None:
 
 
 def test_a_directory_of_two_services_is_one() -> None:
-    [one] = host(lambda d: d.variable("kafka_metadata_dir", DATA))
-    assert [wanted.variable for wanted, _ in one.data()] == ["kafka_data_dirs"]
-    assert len(one.cluster.directories("k1")) == 2
+    [node] = host(lambda d: d.variable("kafka_metadata_dir", DATA))
+    assert [desired.variable for desired, _ in node.data()] == ["kafka_data_dirs"]
+    assert len(node.cluster.directories("k1")) == 2
 
 
 def test_a_disk_that_is_yet_to_be_mounted_holds_nothing() -> None:
     change = mounted({"path": "/data", "src": "/dev/sdb"})
     [pending] = host(change)
     assert list(pending.on_present_disks()) == []
-    [there] = host(change, disks_mount_points=("/", "/data"))
-    [others] = host(mounted({"path": "/data"}))
-    for one in (there, others):
-        assert [found.path for _, found in one.on_present_disks()] == [DATA]
+    [present] = host(change, disks_mount_points=("/", "/data"))
+    [without_source] = host(mounted({"path": "/data"}))
+    for node in (present, without_source):
+        assert [directory.path for _, directory in node.on_present_disks()] == [DATA]
 
 
 def test_the_kernel_of_a_container_is_its_machines() -> None:
-    [own], [contained] = host(), host(**CONTAINER)
-    assert (own.kernel_is_its_own, contained.kernel_is_its_own) == (True, False)
+    [machine], [contained] = host(), host(**CONTAINER)
+    assert (machine.kernel_is_its_own, contained.kernel_is_its_own) == (True, False)
 
 
 @pytest.mark.parametrize(
