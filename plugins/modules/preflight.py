@@ -22,7 +22,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.formats.digests import secret_digest
 from ..module_utils.formats.key_table import nearest
-from ..module_utils.formats.pem import identities
+from ..module_utils.formats.pem import bodies
 from ..module_utils.formats.properties import parse_or_empty
 from ..module_utils.host import (
     files,
@@ -562,8 +562,8 @@ def of_kafka(module: AnsibleModule) -> dict[str, object]:
         "between_nodes": roles,
         "protocols": protocols,
         "authorizer": authorizer(),
-        "authorities": identities(read(AUTHORITY)),
-        "signed_by": identities(read(NODE_STORE))[1:],
+        "authorities": bodies(read(AUTHORITY)),
+        "signed_by": bodies(read(NODE_STORE))[1:],
         "certificates": [store(module, settings) for settings in module.params["stores"]],
     }
 
@@ -573,9 +573,9 @@ def of_zookeeper() -> dict[str, object]:
     return {
         "secured": ensemble_secured(),
         "client_secured": ensemble_client_secured(),
-        "authorities": identities(read(ENSEMBLE_AUTHORITY)),
-        "clients": identities(read(ENSEMBLE_CLIENTS)),
-        "member_signed_by": identities(read(MEMBER_STORE))[1:],
+        "authorities": bodies(read(ENSEMBLE_AUTHORITY)),
+        "clients": bodies(read(ENSEMBLE_CLIENTS)),
+        "member_signed_by": bodies(read(MEMBER_STORE))[1:],
     }
 
 

@@ -10,6 +10,7 @@ from ...module_utils.formats.properties import parse_or_empty
 from ...module_utils.formats.values import listing
 from ..cluster.cluster import Cluster, DataDirectory
 from ..cluster.host import Facts, HostSettings
+from ..cluster.x509 import store_facts
 from ..services.hdfs.model import HdfsHost
 from ..services.kafka.node import KafkaNode
 from ..services.spark.model import SparkHost
@@ -213,10 +214,9 @@ class DeployedKafka:
     authorizer: str | None
     """Its authorizer, empty for none, None without a node."""
     authorities: tuple[str, ...]
-    """The identities of the CAs that it trusts, as `model.pem` has them, none without the file that
-    Millrace makes."""
+    """The CAs that it trusts, PEM without frames, none without the file that Millrace makes."""
     signed_by: tuple[str, ...]
-    """The identities of the CAs that follow its own certificate there."""
+    """The CAs that follow its own certificate there, PEM without frames."""
     certificates: tuple[Certificate, ...]
     """The stores that the wanted configuration names."""
 
@@ -230,11 +230,11 @@ class DeployedZooKeeper:
     client_secured: bool | None
     """Whether the broker speaks TLS to ZooKeeper, None without such a broker."""
     authorities: tuple[str, ...]
-    """The identities of the CAs that the member trusts of members."""
+    """The CAs that the member trusts of members, PEM without frames."""
     clients: tuple[str, ...]
-    """The identities of the CAs that the member trusts of clients."""
+    """The CAs that the member trusts of clients, PEM without frames."""
     member_signed_by: tuple[str, ...]
-    """The identities of the CAs that have signed the certificate of the member."""
+    """The CAs that have signed the certificate of the member, PEM without frames."""
 
 
 @dataclass(frozen=True)
@@ -308,7 +308,7 @@ class Inspection:
         )
         kafka = _values(DeployedKafka, parts["kafka"], "kafka.")
         kafka["certificates"] = tuple(
-            Certificate(**_tuples(certificate)) for certificate in kafka["certificates"]
+            Certificate(**_tuples(store_facts(store))) for store in kafka["certificates"]
         )
         return cls(
             system=System(**_values(System, parts["system"], "system.")),

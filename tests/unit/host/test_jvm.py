@@ -141,7 +141,7 @@ def test_asking_java_leaves_nothing(folder: Path, monkeypatch: pytest.MonkeyPatc
             f"-XX:LogFile={folder}/vm.log",
         ]
         monkeypatch.setenv("JDK_JAVA_OPTIONS", f"-Xlog:gc:file={folder}/environment.log")
-        monkeypatch.setattr(jvm.tempfile, "tempdir", str(folder))
+        monkeypatch.setattr(tempfile, "tempdir", str(folder))
         folder.chmod(0o777)
         assert refusals(home(), [asked(options)]) == {}
     assert list(folder.iterdir()) == []

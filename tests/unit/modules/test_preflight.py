@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.module_utils.formats.pem import identities
+from ansible_collections.millrace.streaming.plugins.module_utils.formats.pem import bodies
 from ansible_collections.millrace.streaming.plugins.module_utils.host import secret_record
 from ansible_collections.millrace.streaming.plugins.module_utils.host.spark_shared import (
     MARK as SHARED_MARK,
@@ -346,7 +346,7 @@ def test_the_authorities_that_a_node_trusts_are_known(
     assert inspected()["kafka"]["authorities"] == []
     both = "".join(new_authority(name).certificate for name in ("one", "other"))
     path.write_text(both)
-    assert inspected()["kafka"]["authorities"] == identities(both)
+    assert inspected()["kafka"]["authorities"] == bodies(both)
     path.write_text("damaged\n")
     assert inspected()["kafka"]["authorities"] == []
     path.unlink()
@@ -362,7 +362,7 @@ def test_the_authority_that_has_signed_a_nodes_certificate_is_known(
     assert inspected()["kafka"]["signed_by"] == []
     path.write_text(issue(authority, Certificate("k1/node", "", "k1", ("k1",), client=True)))
     answer = inspected()
-    assert answer["kafka"]["signed_by"] == identities(authority.certificate)
+    assert answer["kafka"]["signed_by"] == bodies(authority.certificate)
     assert "PRIVATE" not in str(answer)
 
 
@@ -381,7 +381,7 @@ def test_the_authorities_of_a_member_are_known(
         path.write_text(text)
         monkeypatch.setattr(preflight, name, str(path))
     member = inspected()["zookeeper"]
-    first, second = identities(former.certificate + following.certificate)
+    first, second = bodies(former.certificate + following.certificate)
     assert member["authorities"] == [first, second]
     assert member["clients"] == [second]
     assert member["member_signed_by"] == [first]

@@ -10,7 +10,7 @@ from typing import Any
 from ansible_collections.millrace.streaming.plugins.module_utils.formats.digests import (
     secret_digest,
 )
-from ansible_collections.millrace.streaming.plugins.module_utils.formats.pem import identities
+from ansible_collections.millrace.streaming.plugins.module_utils.formats.pem import bodies
 from ansible_collections.millrace.streaming.plugins.module_utils.formats.versions import KAFKA
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster import (
     ca_change,
@@ -157,7 +157,7 @@ def ensemble_trusting(
     (member,) = closing(security, None)
     secrets = Secrets("/inventory/.secrets", zookeeper_authority=authority)
     cluster = resolve(replace(member.cluster.inventory, secrets=secrets))
-    trusted = tuple(identities(bundle))
+    trusted = tuple(bodies(bundle))
     inspection = inspection_with(member.inspection, zookeeper_authorities=trusted)
     return [replace(member, cluster=cluster, inspection=inspection)]
 
@@ -167,7 +167,7 @@ def ensemble_taking(bundle: str, clients: str = OTHER_CA) -> list[InspectedHost]
     (member,) = ensemble_trusting(CA, "")
     secrets = replace(member.cluster.inventory.secrets, zookeeper_clients_authority=clients)
     cluster = resolve(replace(member.cluster.inventory, secrets=secrets))
-    trusted = tuple(identities(bundle))
+    trusted = tuple(bodies(bundle))
     inspection = inspection_with(member.inspection, zookeeper_clients=trusted)
     return [replace(member, cluster=cluster, inspection=inspection)]
 
@@ -183,7 +183,7 @@ def ensemble_changing(phase: str, trusted: str, shown: str = "") -> list[Inspect
         texts={transition.AUTHORITY: change.text()},
     )
     cluster = resolve(replace(member.cluster.inventory, secrets=secrets))
-    signed_by = tuple(identities(shown))
+    signed_by = tuple(bodies(shown))
     inspection = inspection_with(member.inspection, zookeeper_member_signed_by=signed_by)
     return [replace(member, cluster=cluster, inspection=inspection)]
 
@@ -431,8 +431,8 @@ def trusting(
     """A node that trusts some CAs, and those whose certificates are kept."""
     [node] = host(
         lambda d: d.variable("kafka_security", security),
-        kafka_authorities=tuple(identities(trusted)),
-        kafka_signed_by=tuple(identities(shown)),
+        kafka_authorities=tuple(bodies(trusted)),
+        kafka_signed_by=tuple(bodies(shown)),
     )
     texts = {transition.AUTHORITY: record} if record else {}
     secrets = Secrets("/inventory/.secrets", authority=authority, texts=texts)

@@ -6,10 +6,10 @@ import re
 from collections.abc import Mapping
 
 from ....module_utils.formats.key_table import nearest
-from ....module_utils.formats.pem import identities
 from ....module_utils.formats.values import integer, is_true, listing, yaml_type
 from ...cluster.ca_change import signing
 from ...cluster.cluster import Cluster
+from ...cluster.x509 import identities, identities_of
 from ...rules.engine import Finding, Findings, host_rule, rule
 from ...rules.inspection import InspectedHost
 from ...rules.shared import Property, holders, properties
@@ -176,7 +176,8 @@ def _ensemble_authority_differs(host: InspectedHost) -> Findings:
     ]
     if secrets.zookeeper_clients_authority:
         pairs.append((deployed.clients, signing(secrets, CLIENTS_AUTHORITY_FILE)))
-    if any(current and not {*current} & {*identities(expected)} for current, expected in pairs):
+    identity_pairs = [(identities_of(found), {*identities(text)}) for found, text in pairs]
+    if any(current and not current & expected for current, expected in identity_pairs):
         problem = f"The member trusts another CA than that of {secrets.directory}."
         fix = "Copy that directory from the control node that deployed the ensemble. If it is "
         fix += "lost, remove ZooKeeper from all members, which keeps the data (teardown.yml), and "

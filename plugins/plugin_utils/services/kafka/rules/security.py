@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .....module_utils.formats.pem import identities
 from .....module_utils.formats.values import integer, is_true, listing
 from ....cluster import secret_store, transition
 from ....cluster.ca_change import signing
 from ....cluster.cluster import Cluster
 from ....cluster.service import Service
+from ....cluster.x509 import identities, identities_of
 from ....rules.engine import Finding, Findings, host_rule, hosts_rule, rule
 from ....rules.inspection import InspectedHost
 from ....rules.shared import MODES, all_services, differing, nodes, nodes_as_written, place
@@ -240,8 +240,8 @@ def _authority_differs(host: InspectedHost) -> Findings:
     )
     wrong = [
         how
-        for host_identities, ours, how in pairs
-        if host_identities and not {*host_identities} & {*identities(ours)}
+        for certificates, ours, how in pairs
+        if (deployed_by := identities_of(certificates)) and not deployed_by & {*identities(ours)}
     ]
     if wrong:
         problem = f"The node {wrong[0]} {node.secrets.directory}."

@@ -135,7 +135,7 @@ def _keywords(call: ast.Call) -> dict[str, Any]:
     if None in keywords:
         message = "keywords of a dictionary"
         raise ValueError(message)
-    result = {
+    result: dict[str, Any] = {
         key: ast.literal_eval(keywords[key]) for key in ("action", "nargs") if key in keywords
     }
     if result.get("action") in _ENDING:
