@@ -332,6 +332,19 @@ def lab() -> dict[Path, str]:
     return {page: f"{above}\n```text\n{printed.rstrip()}\n```\n"}
 
 
+def forges() -> dict[Path, str]:
+    """Return the templates of GitLab, which are those of GitHub without their heads."""
+    github, gitlab = ROOT / ".github", ROOT / ".gitlab"
+    issues = {
+        gitlab / "issue_templates" / path.name: path.read_text(encoding="utf-8").split(
+            "---\n\n", 1
+        )[1]
+        for path in (github / "ISSUE_TEMPLATE").glob("*.md")
+    }
+    change = (github / "pull_request_template.md").read_text(encoding="utf-8")
+    return {**issues, gitlab / "merge_request_templates/Default.md": change}
+
+
 def topologies() -> dict[Path, str]:
     """Return docs/start/topologies.md, with the inventory of each section as it is.
 
@@ -491,6 +504,7 @@ DOCUMENTS: dict[str, Callable[[], dict[Path, str]]] = {
     "alerts": alerts,
     "configuration": configuration,
     "errors": errors,
+    "forges": forges,
     "lab": lab,
     "ports": ports,
     "reliability": reliability,
@@ -524,6 +538,7 @@ def main(arguments: list[str] | None = None) -> int:
     for path in old:
         sys.stdout.write(f"{path.relative_to(ROOT)} {'is stale' if options.check else 'written'}\n")
         if not options.check:
+            path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(documents[path], encoding="utf-8")
     return 1 if options.check and old else 0
 
