@@ -198,7 +198,7 @@ def _variable(where: str) -> str:
 
 def check_hosts(rules: Iterable[Rule], hosts: Sequence[InspectedHost]) -> list[Problem]:
     """Return every problem of the hosts that were inspected, in the order of the rules."""
-    contained = frozenset(host.name for host in hosts if host.found.container)
+    contained = frozenset(host.name for host in hosts if host.inspection.system.container)
     return [
         problem
         for rule in rules
