@@ -83,6 +83,7 @@ def test_a_broken_link_and_a_broken_anchor_fail_the_build(tmp_path: Path) -> Non
 @pytest.mark.parametrize("served", [True, False], ids=["served", "files"])
 def test_the_search_finds_a_rule(served: bool, chromium: Browser, site: Path, address: str) -> None:
     base = address if served else f"file://{site}"
+    chromium.messages()  # those of pages before
     chromium.open(f"{base}/index.html")
     answer = search(chromium, RULE, "/docs/reference/errors-kafka.html")
     assert answer.startswith(f"{base}/")
