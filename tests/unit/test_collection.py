@@ -39,6 +39,7 @@ PARTS = {
     "templates",
     "tests/__init__.py",
     "tests/cluster",
+    "tests/sanity",
     "tests/support",
 }
 FOLDERS = ("inventories", "tests")
