@@ -138,7 +138,7 @@ def test_each_list_of_java_options_is_asked_once_where_it_is_needed() -> None:
     ],
 )
 def test_the_java_of_any_system_is_asked_before_the_system_is_known(
-    settings: dict[str, str], homes: set[str]
+    settings: dict[str, Any], homes: set[str]
 ) -> None:
     found = cluster({"zookeeper": ["h1"]}, **settings)
     assert homes <= {*options(found, "h1")["java_homes"]}

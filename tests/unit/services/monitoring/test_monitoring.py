@@ -186,7 +186,7 @@ def test_rules_of_the_inventory_are_a_file_of_their_own_and_go_with_it() -> None
     assert watched().monitoring["m1"].files()[path]["state"] == "absent"
 
 
-def runbooks(**variables: str) -> set[str]:
+def runbooks(**variables: Any) -> set[str]:
     """The annotations with which alerts lead to their page."""
     files = watched(**variables).monitoring["m1"].files()
     documents = [
