@@ -39,7 +39,6 @@ PARTS = {
     "templates",
     "tests/__init__.py",
     "tests/cluster",
-    "tests/sanity",
     "tests/support",
 }
 FOLDERS = ("inventories", "tests")
