@@ -24,7 +24,7 @@ Test
   test [--full] [STAGE...]    the stages that a change is most likely to break, all of them with --full, or those named
   scenario SCENARIO [ACTION...]
                               one molecule scenario, or some of its steps
-  lint [--full]               every linter; --full also what a publication needs: Galaxy's own checks, the hooks of
+  lint [--full]               every linter and docs; --full also what a publication needs: Galaxy's own checks, the hooks of
                               pre-commit, the changelog
   unit [FILE...] [OPTION...]  the unit tests, or those of a file or folder; options are those of pytest
   mutate [NAME...] [OPTION...]
@@ -34,6 +34,7 @@ Test
 Develop
   keys [PRODUCT] VERSION      writes the table of the keys that a version of a product knows (Kafka, if none is named),
                               and its SHA256 if none is recorded
+  docs                        builds the site of the documentation in build/site; a broken link is an error
   sbom                        lists the parts of each distribution in build/sbom/ (CycloneDX), and names those known to be bad
   completion SHELL            completion of these words: source <(./lab completion bash)
   help [VERB]                 this text, or what a verb does; so does --help after a verb

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import statistics
+import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 
+from tests.support.faults.target import this_machine
 from tests.support.lab.topology import ROOT
 
 Measured = dict[str, float]
@@ -56,9 +59,22 @@ def spread(figures: Sequence[float]) -> Measured:
     return {"median": statistics.median(figures), "least": min(figures), "most": max(figures)}
 
 
-def save(name: str, result: object) -> None:
-    """Write .lab/bench-NAME.json."""
-    (ROOT / f".lab/bench-{name}.json").write_text(json.dumps(result, indent=2) + "\n")
+def save(name: str, result: Mapping[str, object]) -> None:
+    """Write .lab/bench-NAME.json, with what a record of docs/benchmarks.yml needs."""
+    machine = this_machine()
+    record = {
+        "date": datetime.now(tz=UTC).date().isoformat(),
+        "commit": subprocess.run(
+            ["git", "describe", "--always", "--dirty"],
+            cwd=ROOT,
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout.strip(),
+        "machine": f"{machine.cores} cores, {machine.memory_gb:.0f} GB",
+        **result,
+    }
+    (ROOT / f".lab/bench-{name}.json").write_text(json.dumps(record, indent=2) + "\n")
 
 
 def show(title: str, figures: Measured) -> None:

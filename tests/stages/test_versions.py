@@ -18,7 +18,6 @@ from ansible_collections.millrace.streaming.plugins.module_utils.formats.version
     SPARK,
 )
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster import (
-    jvm_options,
     known_bad,
 )
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.artifacts import (
@@ -136,14 +135,6 @@ def test_key_table_is_what_the_binary_prints(version: str) -> None:
     before = table.read_text()
     lab("keys", version, seconds=120)
     assert table.read_text() == before
-
-
-def test_table_of_javas_options_is_what_the_binary_takes(tmp_path: Path) -> None:
-    table = tmp_path / "flags.json"
-    table.write_text(jvm_options.TABLE.read_text())
-    command = [sys.executable, str(ROOT / "artifacts/java/flags.py"), str(table), "java"]
-    subprocess.run(command, check=True)
-    assert table.read_text() == jvm_options.TABLE.read_text()
 
 
 @pytest.mark.parametrize("version", SPARK.supported)

@@ -39,6 +39,7 @@ PARTS = {
     "templates",
     "tests/__init__.py",
     "tests/cluster",
+    "tests/sanity",
     "tests/support",
 }
 FOLDERS = ("inventories", "tests")
@@ -49,7 +50,7 @@ FOLDERS = ("inventories", "tests")
 def files(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
     place = tmp_path_factory.mktemp("built")
     galaxy = Path(sys.executable).with_name("ansible-galaxy")
-    command = [galaxy, "collection", "build", "--output-path", place]
+    command = [str(galaxy), "collection", "build", "--output-path", str(place)]
     subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
     [built] = place.glob("*.tar.gz")
     with tarfile.open(built) as archive:

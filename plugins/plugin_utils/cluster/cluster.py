@@ -116,6 +116,12 @@ class Cluster:
         """Host -> console."""
         return self.by_product["console"]
 
+    @property
+    def docs_url(self) -> str:
+        """Where the site of the documentation is served, empty if nobody has said that."""
+        values = (host.settings["docs_url"] for host in self.hosts.values())
+        return next(filter(None, values), "")
+
     def host(self, name: str) -> HostSettings:
         """Return a host.
 

@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
+from ..cluster import pages
 from ..cluster.cluster import Cluster
 from .inspection import InspectedHost
 
@@ -57,6 +58,8 @@ class Problem:
     hosts: tuple[str, ...] = ()
     places: tuple[str, ...] = ()
     """The files and lines of what `where` names, as far as they are known."""
+    entry: str = ""
+    """The address of the rule's entry in the documentation."""
     shown: str = ""
     """`where` with groups instead of many hosts."""
 
@@ -74,12 +77,13 @@ class Problem:
         return f"{where} ({', '.join(places[:_SHOWN])}{suffix})" if places else where
 
     def lines(self) -> list[str]:
-        """Return it as lines: what with the rule's name, where, why and what to set."""
+        """Return it as lines: what with the rule's name, where, why, what to set, its entry."""
         return [
             f"{self.what} [{self.rule}]",
             f"   where: {self.location}",
             f"   why:   {self.why}",
             f"   fix:   {self.fix}",
+            f"   more:  {self.entry}",
         ]
 
 
@@ -103,6 +107,13 @@ class Rule:
     in_container: Severity
     """The severity on a host that is a container, whose kernel and clock are another machine's."""
     findings: Callable[[Any], Findings]
+
+    @property
+    def page(self) -> str:
+        """The page of docs/ with its entry, without a suffix: of Kafka, another service, or none."""
+        service = self.module.partition(".services.")[2].partition(".")[0]
+        kind = {"": "", "kafka": "-kafka"}.get(service, "-services")
+        return f"reference/errors{kind}"
 
 
 REGISTERED: list[Rule] = []
@@ -187,7 +198,7 @@ def _variable(where: str) -> str:
 
 def check_hosts(rules: Iterable[Rule], hosts: Sequence[InspectedHost]) -> list[Problem]:
     """Return every problem of the hosts that were inspected, in the order of the rules."""
-    contained = frozenset(host.name for host in hosts if host.found.container)
+    contained = frozenset(host.name for host in hosts if host.inspection.system.container)
     return [
         problem
         for rule in rules
@@ -210,7 +221,16 @@ def _problems(
         shown = f"{where} of {', '.join(in_groups(cluster, hosts))}" if many else place
         places = tuple(_places(cluster, where, hosts))
         yield Problem(
-            rule.name, severity, place, problem, rule.why, fix, tuple(hosts), places, shown
+            rule.name,
+            severity,
+            place,
+            problem,
+            rule.why,
+            fix,
+            tuple(hosts),
+            places,
+            pages.address(cluster.docs_url, rule.page, rule.name),
+            shown,
         )
 
 
@@ -295,7 +315,8 @@ def brief(problems: Sequence[Problem], subject: str, untouched: str) -> str:
 def warning_lines(problems: Sequence[Problem]) -> list[str]:
     """Return a line for each warning."""
     return [
-        f"{problem.what} {problem.fix} ({problem.location}; {problem.why}) [{problem.rule}]"
+        f"{problem.what} {problem.fix} ({problem.location}; {problem.why}) [{problem.rule}] "
+        f"{problem.entry}"
         for problem in warnings(problems)
     ]
 

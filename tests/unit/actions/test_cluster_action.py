@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import xml.etree.ElementTree as ET
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from tests.support.lab.topology import ROOT
 from tests.unit.actions.clean_cluster import CLEAN, NODES, clean, run_checks, secret_files, written
 from tests.unit.cluster.inventories import INVENTORIES
 from tests.unit.in_process import AnsibleRun
+from tests.unit.inspections import answer_with, directory_at
 
 pytestmark = pytest.mark.usefixtures("local_tmp")
 ID = "4L6g3nShT-eMCtK--X86sw"
@@ -341,11 +343,11 @@ def test_the_ca_of_a_site_signs(tmp_path: Path) -> None:
 # What was found on hosts
 
 
-def inspect(ansible: AnsibleRun, host: str, **facts: Any) -> None:
-    """Let a host be found sound, but for what is given."""
-    disk = {"path": "/var/lib/kafka/data", "mount": "/var/lib/kafka", **facts.pop("disk", {})}
-    inspection = {"directories": [disk], "certificates": [], "opt_free": 2**40, **facts}
-    ansible.register(host, run.INSPECTION, {"found": inspection, "clock_offset": 0.0})
+def inspect(ansible: AnsibleRun, host: str, disk: Mapping[str, Any] = {}, **changes: Any) -> None:
+    """Let a host be found sound, but for changes of its disk and of the rest."""
+    directory = directory_at("/var/lib/kafka/data", **{"mount": "/var/lib/kafka", **disk})
+    answer = answer_with(disks_directories=(directory,), **changes)
+    ansible.register(host, run.INSPECTION, {"inspection": answer, "clock_offset": 0.0})
 
 
 def test_the_problems_of_all_hosts_are_one_failure(tmp_path: Path) -> None:
@@ -365,7 +367,7 @@ def test_sound_hosts_pass_and_complete_the_cluster(tmp_path: Path) -> None:
     ansible = clean(tmp_path)
     run_checks(ansible)
     for host in NODES:
-        inspect(ansible, host, cores=16, memory_mb=8192)
+        inspect(ansible, host, system_cores=16, system_memory_mb=8192)
     result = run_checks(ansible, inspected=list(NODES))
     assert (result.get("failed"), result["problems"]) == (None, [])
     assert {host.cores for host in ansible.cluster("k1").hosts.values()} == {16}
@@ -438,7 +440,7 @@ def test_what_follows_from_the_hosts_is_judged_too(tmp_path: Path) -> None:
     """The inventory does not say how much memory a host has."""
     ansible = clean(tmp_path, host_memory_mb=0, kafka_heap="6g")
     assert rules(run_checks(ansible)) == []
-    inspect(ansible, "k1", memory_mb=4096)
+    inspect(ansible, "k1", system_memory_mb=4096)
     result = run_checks(ansible, inspected=["k1", "k2"])
     assert result["problems"][0]["hosts"] == ["k1"]
     assert "6g" in result["shown"] or "6144" in result["shown"]

@@ -1,4 +1,4 @@
-"""What a host needs besides files follows from what was found on it in this run."""
+"""What a host needs besides files follows from what was result on it in this run."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from ansible_collections.millrace.streaming.plugins.plugin_utils import run
 
 from tests.unit.cluster.small import DEBIAN_12, ROCKY_9
 from tests.unit.in_process import AnsibleRun, Answer
+from tests.unit.inspections import answer_with
 
 pytestmark = pytest.mark.usefixtures("local_tmp")
 HOSTS = """\
@@ -18,29 +19,20 @@ zookeeper:
   vars: {host_mounts: [{path: /data, src: LABEL=data}]}
 """
 CONTAINER = HOSTS.partition("  vars:")[0]
-FOUND: dict[str, Any] = {
-    "javas": {},
-    "time_service": "",
-    "directories": [],
-    "certificates": [],
-    "machine": "x86_64",
-    "nft": False,
-    "firewall": [],
-    "programs": [],
-}
 
 
-def needs(place: Path, host: str = "z1", text: str = HOSTS, **facts: Any) -> Answer:
+def needs(place: Path, host: str = "z1", text: str = HOSTS, **changes: Any) -> Answer:
     (place / "hosts.yml").write_text(text)
     ansible = AnsibleRun(place / "hosts.yml")
-    ansible.register(host, run.INSPECTION, {"found": {**FOUND, **facts}, "clock_offset": 0.0})
+    inspected = {"inspection": answer_with(**changes), "clock_offset": 0.0}
+    ansible.register(host, run.INSPECTION, inspected)
     result = ansible.task("host_needs", host)
     assert result["changed"] is False
     return result
 
 
 def test_a_fresh_debian(tmp_path: Path) -> None:
-    result = needs(tmp_path, os_release=DEBIAN_12)
+    result = needs(tmp_path, system_os_release=DEBIAN_12)
     assert result["java_package"] == "openjdk-17-jre-headless"
     assert result["time_package"] == result["time_unit"] == "systemd-timesyncd"
     assert result["package_manager"] == "apt"
@@ -50,7 +42,7 @@ def test_a_fresh_debian(tmp_path: Path) -> None:
 
 
 def test_a_red_hat_derivative(tmp_path: Path) -> None:
-    result = needs(tmp_path, os_release=ROCKY_9)
+    result = needs(tmp_path, system_os_release=ROCKY_9)
     assert result["java_package"] == "java-17-openjdk-headless"
     assert (result["time_package"], result["time_unit"]) == ("chrony", "chronyd")
     assert result["package_manager"] == "dnf"
@@ -58,12 +50,14 @@ def test_a_red_hat_derivative(tmp_path: Path) -> None:
 
 def test_a_host_that_has_everything(tmp_path: Path) -> None:
     javas = {"/usr/lib/jvm/java-17-openjdk-amd64": "17.0.9"}
-    result = needs(tmp_path, os_release=DEBIAN_12, javas=javas, time_service="chrony")
+    result = needs(
+        tmp_path, system_os_release=DEBIAN_12, software_javas=javas, clock_service="chrony"
+    )
     assert (result["java_package"], result["time_package"], result["time_unit"]) == ("", "", "")
 
 
 def test_a_container_has_its_kernel_and_its_clock_from_its_machine(tmp_path: Path) -> None:
-    result = needs(tmp_path, os_release=DEBIAN_12, container="systemd-nspawn")
+    result = needs(tmp_path, system_os_release=DEBIAN_12, system_container="systemd-nspawn")
     assert result["time_package"] == ""
     assert not [line for line in result["commands"] if "sysctl" in line]
     assert [line for line in result["commands"] if "data.mount" in line], "mounts are its own"
@@ -71,11 +65,17 @@ def test_a_container_has_its_kernel_and_its_clock_from_its_machine(tmp_path: Pat
 
 def test_a_firewall(tmp_path: Path) -> None:
     walled = f"{HOSTS.rstrip()[:-2]}], host_firewall: nftables, zookeeper_host: 10.0.0.1}}\n"
-    result = needs(tmp_path, text=walled, os_release=DEBIAN_12)
+    result = needs(tmp_path, text=walled, system_os_release=DEBIAN_12)
     assert result["firewall_package"] == "nftables"
     assert result["firewall_commands"]
     installed = ["/etc/nftables.d/millrace.nft"]
-    again = needs(tmp_path, text=walled, os_release=DEBIAN_12, nft=True, firewall=installed)
+    again = needs(
+        tmp_path,
+        text=walled,
+        system_os_release=DEBIAN_12,
+        network_nft=True,
+        network_firewall=installed,
+    )
     assert again["firewall_package"] == ""
     assert not again["firewall_leftover"]
     assert again["needed"]
@@ -83,18 +83,20 @@ def test_a_firewall(tmp_path: Path) -> None:
 
 def test_a_firewall_that_is_no_longer_wanted(tmp_path: Path) -> None:
     installed = ["/etc/nftables.d/millrace.nft"]
-    inside: dict[str, Any] = {"text": CONTAINER, "container": "docker", "nft": True}
-    result = needs(tmp_path, os_release=DEBIAN_12, firewall=installed, **inside)
+    inside: dict[str, Any] = {"text": CONTAINER, "system_container": "docker", "network_nft": True}
+    result = needs(tmp_path, system_os_release=DEBIAN_12, network_firewall=installed, **inside)
     assert result["firewall_commands"] == []
     assert result["firewall_leftover"]
     assert result["needed"]
-    assert not needs(tmp_path, os_release=DEBIAN_12, **inside)["needed"]
+    assert not needs(tmp_path, system_os_release=DEBIAN_12, **inside)["needed"]
 
 
 def test_a_host_that_only_watches_needs_packages_and_no_java(tmp_path: Path) -> None:
     watching = f"{HOSTS}monitoring: {{hosts: {{m1: {{ansible_host: 192.0.2.9}}}}}}\n"
     installed = ["/usr/bin/prometheus-node-exporter", "/usr/bin/prometheus-exporter-exporter"]
-    result = needs(tmp_path, "m1", watching, os_release=DEBIAN_12, programs=installed)
+    result = needs(
+        tmp_path, "m1", watching, system_os_release=DEBIAN_12, software_programs=installed
+    )
     assert result["java_package"] == ""
     assert result["packages"] == {
         "metrics": [],

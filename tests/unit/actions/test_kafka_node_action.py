@@ -8,6 +8,11 @@ from typing import Any
 import pytest
 from ansible.errors import AnsibleConnectionFailure
 from ansible_collections.millrace.streaming.plugins.action import kafka_node
+from ansible_collections.millrace.streaming.plugins.module_utils.formats.pem import bodies
+from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets import certificates
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.kafka.security import (
+    Certificate,
+)
 
 from tests.unit.actions.bare_task import Tasks
 from tests.unit.cluster import small
@@ -33,6 +38,19 @@ def test_a_node_is_compared_with_the_distribution_of_the_inventory(tasks: Tasks)
     assert set(options["keystores"]) <= set(map(str, CLUSTER.kafka["b1"].config.values()))
     assert options["home"] == CLUSTER.kafka["b1"].distribution.home
     assert "operation" not in options
+
+
+@pytest.mark.parametrize(("days", "ends"), [(100, False), (20, False), (1, True), (0, True)])
+def test_key_stores_that_end_soon_are_named(
+    days: int, ends: bool, tasks: Tasks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(certificates, "LEAF_DAYS", days)
+    node = Certificate("b1/node", "", "b1", ("b1",), client=True)
+    text = certificates.issue(certificates.new_authority("Millrace"), node)
+    shown = {"/node.pem": bodies(text)[0], "/junk.pem": "junk"}
+    tasks.module = lambda *_: {"running": True, "certificates": shown}
+    result = tasks.run(kafka_node, {}, {"inventory_hostname": "b1"})
+    assert result["expiring"] == (["/node.pem"] if ends else [])
 
 
 def test_only_the_hosts_of_the_lock_take_it(tasks: Tasks) -> None:

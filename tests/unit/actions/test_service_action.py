@@ -15,6 +15,7 @@ from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets import 
 from ansible_collections.millrace.streaming.plugins.plugin_utils.services.kafka import security
 
 from tests.unit.in_process import AnsibleRun, Answer, call_module
+from tests.unit.inspections import answer_with
 from tests.unit.module_runner import OWN, run_playbook
 from tests.unit.modules.fake_systemd import install
 
@@ -101,10 +102,10 @@ def test_a_host_whose_files_were_found_current_is_not_asked_again(ansible: Ansib
 )
 def test_a_host_knows_which_operations_a_run_has_judged(ansible: AnsibleRun, args: Answer) -> None:
     assert "judged_operations" not in options(ansible, **args), "the host was not inspected"
-    ansible.register("k1", run.INSPECTION, {"found": {"operation": {}}, "clock_offset": 0})
+    ansible.register("k1", run.INSPECTION, {"inspection": answer_with(), "clock_offset": 0})
     assert options(ansible, **args)["judged_operations"] == []
-    inspection = {"operation": {"id": "dead"}}
-    ansible.register("k1", run.INSPECTION, {"found": inspection, "clock_offset": 0})
+    inspection = answer_with(operation={"id": "dead"})
+    ansible.register("k1", run.INSPECTION, {"inspection": inspection, "clock_offset": 0})
     own_id = operation.current("site")["id"]
     assert options(ansible, **args)["judged_operations"] == [own_id, "dead"]
     assert "judged_operations" not in options(ansible, units=["other"])

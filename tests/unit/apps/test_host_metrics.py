@@ -20,7 +20,6 @@ from types import ModuleType
 from typing import Any, ClassVar
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.module_utils.formats.pem import readable
 from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets.certificates import (
     issue,
     new_authority,
@@ -28,6 +27,7 @@ from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets.certifi
 from ansible_collections.millrace.streaming.plugins.plugin_utils.services.kafka.security import (
     Certificate,
 )
+from cryptography import x509
 
 from tests.support.lab.topology import ROOT
 from tests.unit.webhdfs import namenode
@@ -77,7 +77,9 @@ def test_the_end_of_a_certificate_is_that_of_the_first_one(
     store.write_text(pem)
     gone = str(tmp_path / "none.pem")
     metric = program.certificates({"k1/node": str(store), "k1/other": gone})
-    assert metric.samples == [({"name": "k1/node"}, readable(pem)[0].end)]
+    certificate = x509.load_pem_x509_certificates(pem.encode())[0]
+    end = certificate.not_valid_after_utc.timestamp()
+    assert metric.samples == [({"name": "k1/node"}, end)]
 
 
 def test_a_time_after_2049_has_four_digits_of_its_year(program: ModuleType) -> None:

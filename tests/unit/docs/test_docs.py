@@ -18,6 +18,7 @@ from ansible_collections.millrace.streaming.plugins.plugin_utils import action
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster import module_options
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.host import Facts
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.registry import GROUPS
+from ansible_collections.millrace.streaming.plugins.plugin_utils.rules.catalogue import RULES
 
 from docs import generate
 from tests.support.lab.topology import ROOT
@@ -54,6 +55,45 @@ def test_check_reports_a_stale_document_and_leaves_it(
     assert generate.main(["one"]) == 0
     assert path.read_text() == "new\n"
     assert generate.main(["--check"]) == 0
+
+
+def test_an_alert_without_a_section_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "docs/operate").mkdir(parents=True)
+    (tmp_path / "docs/alerts.json").write_text((ROOT / "docs/alerts.json").read_text())
+    text = (ROOT / "docs/operate/alerts.md").read_text()
+    (tmp_path / "docs/operate/alerts.md").write_text(text.replace("### KafkaDown\n", ""))
+    folder = tmp_path / "roles/monitoring/files"
+    folder.mkdir(parents=True)
+    (folder / "alerts").symlink_to(ROOT / "roles/monitoring/files/alerts")
+    monkeypatch.setattr(generate, "ROOT", tmp_path)
+    with pytest.raises(ValueError, match="KafkaDown"):
+        generate.alerts()
+
+
+def test_a_figure_without_its_record_is_named() -> None:
+    record = {"what": "`roll`", "figures": ["1 s"], "date": "2026-11-27", "machine": "2 cores"}
+    with pytest.raises(ValueError, match=r"`roll`.* has no commit"):
+        generate.record_table("x", {"columns": ["what", "it"], "records": [record]})
+    with pytest.raises(ValueError, match="no records latency"):
+        generate.record_table("latency", None)
+
+
+def test_each_rule_has_an_entry_at_its_address() -> None:
+    pages = {path.stem: text for path, text in generate.errors().items()}
+    assert {rule.page for rule in RULES} <= {*generate.ERRORS}
+    for rule in RULES:
+        assert f"\n### {rule.name}\n" in pages[Path(rule.page).name], rule.name
+
+
+def test_a_rule_without_an_entry_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    read = generate._yaml
+    monkeypatch.setattr(
+        generate, "_yaml", lambda path: {k: v for k, v in read(path).items() if k != "no-hosts"}
+    )
+    with pytest.raises(ValueError, match="no-hosts"):
+        generate.errors()
 
 
 def test_unknown_document_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
@@ -93,7 +133,8 @@ def test_variables_of_a_role_are_listed_for_each_entry_point() -> None:
     text = "\n".join(lines)
     assert "## thing\n\nMakes things.\n" in text
     assert "| `thing_level` | str | `low` | How far. One of `low`, `high`. |" in text
-    assert '| `[{"port": 1}]` | Where it listens. Keys: `port`. |' in text
+    assert '| `[{"port": 1}]` | Where it listens. |' in text
+    assert "| `thing_listeners[].port` | int |  | Port. |" in text
     after = text.partition("### thing, tasks_from: job")[2]
     assert "Runs a job." in after
     assert "| `thing_name` | str | required | Name of the job. |" in after

@@ -160,7 +160,7 @@ def test_ansible_reads_nothing_that_a_page_puts_beside_an_inventory() -> None:
 
 
 def test_decisions_are_numbered() -> None:
-    decisions = sorted((ROOT / "docs/decisions").glob("*.md"))
+    decisions = sorted((ROOT / "docs/decisions").glob("[0-9]*.md"))
     numbers = [int(path.name.split("-")[0]) for path in decisions]
     assert numbers == list(range(1, len(decisions) + 1))
     for number, path in enumerate(decisions, start=1):

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.host import key_stores
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.x509 import store_facts
 from ansible_collections.millrace.streaming.plugins.plugin_utils.rules import inspection
 from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets.certificates import request
 from ansible_collections.millrace.streaming.plugins.plugin_utils.services.kafka.security import (
@@ -49,7 +50,7 @@ def written(
 def read(
     text: str, password: str | None = "", trusted: str = "", *, mutual: bool = True
 ) -> inspection.Certificate:
-    fields = key_stores.key_store(text, password, trusted, mutual=mutual)
+    fields = store_facts(key_stores.key_store(text, password, trusted, mutual=mutual))
     return inspection.Certificate("/store.pem", **fields)
 
 
@@ -117,11 +118,11 @@ def test_a_key_that_the_library_takes_for_too_weak_is_javas_business() -> None:
 
 
 def test_a_key_in_the_configuration_is_read_alike() -> None:
-    good = key_stores.inline_store(KEY, LEAF, "", trusting(SITE), mutual=True)
+    good = store_facts(key_stores.inline_store(KEY, LEAF, "", trusting(SITE), mutual=True))
     assert (good["wrong"], good["refused"]) == ("", "")
-    foreign = key_stores.inline_store(request(NODE)[0], LEAF, "", "", mutual=True)
+    foreign = store_facts(key_stores.inline_store(request(NODE)[0], LEAF, "", "", mutual=True))
     assert "not that of its first certificate" in foreign["wrong"]
-    both = key_stores.inline_store(f"{KEY}{LEAF}", f"{KEY}{LEAF}", "", "", mutual=True)
+    both = store_facts(key_stores.inline_store(f"{KEY}{LEAF}", f"{KEY}{LEAF}", "", "", mutual=True))
     assert both["wrong"] == ""
 
 
@@ -211,6 +212,6 @@ def test_a_trusted_ca_is_good_after_its_end() -> None:
 def test_a_trust_store_is_valid_as_long_as_one_of_its_cas(
     text: str, days: float | None, reason: str
 ) -> None:
-    fields = key_stores.trust_store(text)
+    fields = store_facts(key_stores.trust_store(text))
     assert reason in fields.get("wrong", "")
     assert fields.get("days_left") == (None if days is None else pytest.approx(days, abs=0.1))

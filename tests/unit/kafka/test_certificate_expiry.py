@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.host.certificate_expiry import (
-    ending,
     lines,
 )
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.certificate_expiry import (
@@ -105,22 +104,6 @@ def test_one_of_another_authority_is_wrong(
     with listener(tmp_path, foreign) as address:
         wrong, _ = lines(shown(connection(tmp_path), [address]))
     assert address in "".join(wrong)
-
-
-@pytest.mark.parametrize(("days", "expires"), [(100, False), (20, False), (1, True), (0, True)])
-def test_files_that_end_soon_are_found(
-    days: int,
-    expires: bool,
-    tmp_path: Path,
-    authority: certificates.Authority,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(certificates, "LEAF_DAYS", days)
-    path = tmp_path / "node.pem"
-    path.write_text(certificates.issue(authority, NODE))
-    (tmp_path / "none.pem").write_text("no certificate")
-    paths = [str(path), str(tmp_path / "none.pem"), str(tmp_path / "absent.pem")]
-    assert ending(paths) == ([str(path)] if expires else [])
 
 
 def test_one_without_the_name_of_its_host_is_wrong_where_clients_look_at_names(

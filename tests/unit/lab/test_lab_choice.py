@@ -139,6 +139,18 @@ def test_ssh_names_the_lab_that_has_the_host(checkout: Path) -> None:
     assert "Did you mean h1-second?" in shown
 
 
+def test_hosts_and_labs_are_completed(checkout: Path) -> None:
+    assert {"h1", "h1-second"} <= {*run(checkout, "complete", "ssh", running="blue\\n")[1].split()}
+    hosts = {*run(checkout, "complete", "ssh", running="registry\\n")[1].split()}
+    assert "r1" in hosts
+    assert "h1" not in hosts
+    labs = {*run(checkout, "complete", "down", running="green\\n")[1].split()}
+    assert {"blue", "registry", "green"} <= labs
+    several = "blue\\nregistry\\n"
+    assert not run(checkout, "complete", "ssh", running=several)[1]
+    assert "hdfs" in run(checkout, "complete", "up", running=several)[1].split()
+
+
 @pytest.mark.parametrize(
     ("words", "chosen", "removed"),
     [

@@ -9,13 +9,20 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from ansible_collections.millrace.streaming.plugins.module_utils.formats.pem import bodies
 from ansible_collections.millrace.streaming.plugins.module_utils.host import (
-    certificate_expiry,
     dynamic_record,
     operation_file,
     restart,
 )
 from ansible_collections.millrace.streaming.plugins.modules import kafka_node
+from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets.certificates import (
+    issue,
+    new_authority,
+)
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.kafka.security import (
+    Certificate,
+)
 
 from tests.unit.in_process import call_module
 from tests.unit.modules.fake_systemd import Systemd, install
@@ -254,9 +261,11 @@ def test_a_stale_record_outside_the_lock_hosts_blocks_nothing(
     assert (result["holder"], result["marked"]) == ({}, True)
 
 
-def test_key_stores_that_end_soon_are_reported(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What certificate_expiry finds among the files that the control node names."""
-    monkeypatch.setattr(certificate_expiry, "ending", lambda paths: [*paths][:1])
-    stores = ["/keys/node.pem", "/keys/clients.pem"]
-    assert host.run(keystores=stores)["expiring"] == stores[:1]
-    assert host.run()["expiring"] == []
+def test_the_first_certificate_of_each_key_store_is_given(host: Host, tmp_path: Path) -> None:
+    node, none = tmp_path / "node.pem", tmp_path / "none.pem"
+    authority = new_authority("Millrace")
+    node.write_text(issue(authority, Certificate("k1/node", "", "k1", ("k1",), client=True)))
+    none.write_text("no certificate")
+    certificates = host.run(keystores=[str(node), str(none), f"{tmp_path}/absent"])["certificates"]
+    assert certificates == {str(node): bodies(node.read_text())[0]}
+    assert host.run()["certificates"] == {}

@@ -99,8 +99,8 @@ def test_each_alert_has_a_case_in_which_it_fires_and_is_quiet_before_and_after(f
 def test_an_alert_says_how_bad_it_is_what_it_means_and_where_to_read_on(name: str) -> None:
     rule = ALERTS[name]
     assert rule["labels"]["severity"] in {"critical", "warning", "info"}
-    assert set(rule["annotations"]) == {"summary", "description", "runbook"}
-    assert rule["annotations"]["runbook"] == f"{PAGE}#{name.lower()}"
+    assert set(rule["annotations"]) == {"summary", "description", "runbook_url"}
+    assert rule["annotations"]["runbook_url"] == f"{PAGE}#{name.lower()}"
     assert "{{" not in rule["annotations"]["description"], "the cases compare it as it is"
 
 

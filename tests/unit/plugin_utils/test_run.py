@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 import stat
 from pathlib import Path
-from typing import Any
 
 import pytest
-from ansible.errors import AnsibleError
+from ansible.errors import AnsibleActionFail, AnsibleError
 from ansible_collections.millrace.streaming.plugins.module_utils.formats.versions import KAFKA
 from ansible_collections.millrace.streaming.plugins.module_utils.host import network
 from ansible_collections.millrace.streaming.plugins.plugin_utils import run
@@ -26,6 +25,7 @@ from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets.certifi
 from cryptography.fernet import Fernet
 
 from tests.unit.in_process import AnsibleRun
+from tests.unit.inspections import answer_with
 
 HOSTS = """\
 all: {vars: {kafka_rack: "{{ where | default('here') }}"}}
@@ -106,13 +106,23 @@ def test_a_lost_query_for_a_name_is_repeated_soon(
 def test_an_inspection_of_this_run_is_known_from_the_first_task_on(
     ansible_run: AnsibleRun, local_tmp: Path
 ) -> None:
-    facts: dict[str, Any] = {"cores": 16, "directories": [], "certificates": []}
-    ansible_run.register("k1", run.INSPECTION, {"found": facts, "clock_offset": 1.5})
+    answer = {"inspection": answer_with(system_cores=16), "clock_offset": 1.5}
+    ansible_run.register("k1", run.INSPECTION, answer)
     ansible_run.register("k2", run.INSPECTION, {"failed": True, "msg": "unreachable"})
     cluster = ansible_run.cluster("k2")
     assert cluster.hosts["k1"].cores == 16
     assert cluster.hosts["k2"].facts is None
-    assert run.inspections(ansible_run.hostvars)["k1"].clock_offset == 1.5
+    assert run.inspections(ansible_run.hostvars)["k1"].clock.offset == 1.5
+
+
+def test_a_registered_inspection_that_lacks_a_field_is_refused_with_both_names(
+    ansible_run: AnsibleRun, local_tmp: Path
+) -> None:
+    incomplete = answer_with()
+    del incomplete["spark"]
+    ansible_run.register("k2", run.INSPECTION, {"inspection": incomplete, "clock_offset": 0.0})
+    with pytest.raises(AnsibleActionFail, match=r"k2: .* lacks spark$"):
+        run.inspections(ansible_run.hostvars)
 
 
 def test_the_ca_of_a_site_is_judged_from_the_first_task_on(

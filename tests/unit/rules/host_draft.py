@@ -13,24 +13,24 @@ from ansible_collections.millrace.streaming.plugins.plugin_utils.rules.engine im
     check_hosts,
 )
 from ansible_collections.millrace.streaming.plugins.plugin_utils.rules.inspection import (
-    Directory,
     InspectedHost,
     Inspection,
 )
 
+from tests.unit.inspections import directory_at, inspection_with
 from tests.unit.rules.draft import CLUSTER_ID, Change, Draft
 
 OTHER_ID = "Qg3OEVBNTcwNTJENDM2MkA"
 DATA = "/data/kafka"
 DATA2 = "/data2/kafka"
-DISK = Directory(DATA, mount="/data", device="8:1", fstype="xfs", free=60 * GIB, size=100 * GIB)
+DISK = directory_at(DATA, mount="/data", device="8:1", fstype="xfs", free=60 * GIB, size=100 * GIB)
 MOUNT = {"path": "/data", "src": "/dev/sdb"}
-CONTAINER: Mapping[str, Any] = {"container": "systemd-nspawn"}
+CONTAINER: Mapping[str, Any] = {"system_container": "systemd-nspawn"}
 
 
 def system(name: str, **release: str) -> dict[str, Any]:
     """Return what /etc/os-release holds."""
-    return {"os_release": {"ID": name, **release}}
+    return {"system_os_release": {"ID": name, **release}}
 
 
 DEBIAN_11 = system("debian", VERSION_CODENAME="bullseye")
@@ -67,7 +67,9 @@ def host(
         field.name: inspection.pop(field.name) for field in fields(DISK) if field.name in inspection
     }
     hosts = inspected(
-        draft, {name: Inspection(**{"directories": (replace(DISK, **disk),), **inspection})}, allow
+        draft,
+        {name: inspection_with(**{"disks_directories": (replace(DISK, **disk),), **inspection})},
+        allow,
     )
     # The other nodes are outside the run, and new.
     peers = outside(hosts, dict.fromkeys(hosts[0].cluster.kafka.keys() - {name}, False))
@@ -81,9 +83,9 @@ def outside(hosts: list[InspectedHost], elected: Mapping[str, bool]) -> tuple[In
         InspectedHost(
             cluster,
             name,
-            Inspection(
-                directories=tuple(
-                    Directory(directory.path, exists=True, elected=held)
+            inspection_with(
+                disks_directories=tuple(
+                    directory_at(directory.path, exists=True, elected=held)
                     for directory in cluster.directories(name)
                 )
             ),

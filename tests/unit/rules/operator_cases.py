@@ -135,14 +135,14 @@ REFUSED: list[Case] = [
         for port in (443, 1023)
     ),
     (
-        "java-option",
+        "java-option-text",
         "a word alone",
         lambda d: d.variable(JAVA, ["-Dpassword=my hunter2", "-Xss1m"]).vault(JAVA),
         ("after -Dpassword", "quotes"),
     ),
     *(
         (
-            "java-option",
+            "java-option-text",
             word,
             lambda d, word=word: d.variable(JAVA, [f"{word}=hunter2", "-XX:+UseG1GC"]).vault(JAVA),
             (word, fix),
@@ -215,19 +215,6 @@ REFUSED: list[Case] = [
             ("/data1", right),
         )
         for options, right in (("ro,noatime", "opts: noatime."), ("noatime, ro", "opts: noatime."))
-    ),
-    *(
-        (
-            "sysctl-name",
-            name,
-            lambda d, name=name: d.variable("host_sysctl", {name: 1}),
-            (name, right),
-        )
-        for name, right in (
-            ("vm.swapiness", "vm.swappiness"),
-            ("vm/max_map_cout", "vm.max_map_count"),
-            ("net.core.somaxcon", "net.core.somaxconn"),
-        )
     ),
     *(
         (
@@ -476,12 +463,12 @@ LEGAL: list[Legal] = [
     ),
     ("port-privileged", "the lowest", lambda d: d.listeners(("CLIENT", 1024, "PLAINTEXT"))),
     (
-        "java-option",
+        "java-option-text",
         "in quotes",
         lambda d: d.variable(JAVA, ["-XX:OnOutOfMemoryError='kill -9 %p'", "-Xss1m"]),
     ),
     (
-        "java-option",
+        "java-option-text",
         "with a value of its own",
         lambda d: d.variable(JAVA, ["--add-opens java.base/java.nio=ALL-UNNAMED", "@/etc/k.args"]),
     ),
@@ -518,10 +505,6 @@ LEGAL: list[Legal] = [
                 [{"path": "/data1", "src": "LABEL=one", "opts": "errors=remount-ro,noatime"}],
             ),
         ),
-    ),
-    *(
-        ("sysctl-name", name, lambda d, name=name: d.variable("host_sysctl", {name: 1}))
-        for name in ("net.ipv4.tcp_wmem", "net.netfilter.nf_conntrack_max", "vm/swappiness")
     ),
     ("loopback-address", "another", lambda d: d.variable("spark_host", "10.127.0.1", on=("k2",))),
     ("port-conflict", "a free one of JMX", lambda d: d.variable(JAVA, [f"{JMX}=9999"])),

@@ -104,10 +104,10 @@ REFUSED: list[Case] = [
             (
                 "a misspelt one",
                 [*ARGUMENTS[1:], "--client-confg=x"],
-                ("--client-confg", "Write --client-config."),
+                ("required: --client-config", "It has --client-config,"),
             ),
             ("too short a beginning", [*ARGUMENTS, "--t=x"], ("--t",)),
-            ("a missing one", ARGUMENTS[1:], ("--client-config", "Add")),
+            ("a missing one", ARGUMENTS[1:], ("required: --client-config",)),
         )
     ),
     *(
@@ -167,19 +167,17 @@ REFUSED: list[Case] = [
     ),
     ("spark-job-room", "too small", jobs(job(memory="100m")), ("100m", "450m")),
     *(
-        ("spark-job-schedule", time, jobs(job(schedule=time)), (time, phrase))
-        for time, phrase in {
-            "servcie": "Set schedule: service",
-            "dialy": "Set schedule: daily",
-            "25:00": "between 0 and 23",
-            "Mon..Fry 06:30": "Fry",
-            "2026-13-01": "between 1 and 12",
-            "*-*-* 06:30 daily": "daily",
-            "Fri..Mon 06:30": "ends before it begins",
-            "*:*/5": "0/15",
+        ("spark-job-schedule-text", repr(text), jobs(job(schedule=text)), (".schedule", wanted))
+        for text, wanted in {
+            "servcie": "Set schedule: service.",
+            "Service": "Set schedule: service.",
+            "ONCE": "Set schedule: once.",
+            " \n": "schedule of the job clicks is empty",
+            "daily\0": "daily\\x00",
+            "\x1b[31mdaily": "\\x1b[31mdaily",
         }.items()
     ),
-    ("spark-job-schedule", "negative", jobs(job(late_after=-1)), ("-1", ".late_after")),
+    ("spark-job-late-after", "negative", jobs(job(late_after=-1)), ("-1", ".late_after")),
     (
         "spark-job-checkpoint",
         "of two jobs",
@@ -283,10 +281,19 @@ LEGAL: list[Legal] = [
         lambda d: jobs(job(), job(name="views"))(with_cores(d).own_spark("spark.cores.max", 2)),
     ),
     *(
-        ("spark-job-schedule", time, jobs(job(schedule=time)))
-        for time in ("service", "once", "daily", "Mon..Fri 06:30", "*-*-01 00:00 Europe/Berlin")
+        ("spark-job-schedule-text", repr(text), jobs(job(schedule=text)))
+        for text in (
+            None,
+            "service",
+            "once",
+            "daily",
+            "mon",
+            "Mon..Fri\n 06:30",
+            "*-*-01 00:00 Europe/Berlin",
+            "--help",
+        )
     ),
-    ("spark-job-schedule", "late", jobs(job(late_after=600))),
+    ("spark-job-late-after", "seconds", jobs(job(late_after=600))),
     ("spark-job-checkpoint", "its own", jobs(job(checkpoint="file:///srv/c"), job(name="views"))),
     ("spark-job-late", "on the hosts", jobs(job(checkpoint="file:///srv/x", late_after=60))),
     *(

@@ -346,4 +346,20 @@ def test_problem_is_plain_data() -> None:
     data = problem.as_dict()
     assert (data["rule"], data["severity"], data["hosts"]) == ("node-id-missing", "error", ["k2"])
     assert data["where"] == "kafka_node_id of k2"
-    assert {*data} == {"rule", "severity", "where", "what", "why", "fix", "hosts", "places"}
+    keys = {"rule", "severity", "where", "what", "why", "fix", "hosts", "places", "entry"}
+    assert {*data} == keys
+
+
+@pytest.mark.parametrize(
+    ("site", "address"),
+    [
+        ("", "docs/reference/errors-kafka.md#node-id-missing"),
+        (
+            "https://docs.example.org/",
+            "https://docs.example.org/docs/reference/errors-kafka.html#node-id-missing",
+        ),
+    ],
+)
+def test_a_message_ends_with_the_address_of_its_rule(site: str, address: str) -> None:
+    [problem] = problems_of(lambda draft: draft.ids(k2=None).variable("docs_url", site))
+    assert problem.lines()[-1].endswith(f" {address}")

@@ -13,12 +13,11 @@ from ansible_collections.millrace.streaming.plugins.plugin_utils.rules.engine im
     warnings,
 )
 from ansible_collections.millrace.streaming.plugins.plugin_utils.rules.inspection import (
-    Directory,
     InspectedHost,
-    Inspection,
 )
 from ansible_collections.millrace.streaming.plugins.plugin_utils.rules.system import java_version
 
+from tests.unit.inspections import directory_at, inspection_with
 from tests.unit.rules.draft import Draft
 from tests.unit.rules.host_cases import CASES, JAVA_17, Case, members
 from tests.unit.rules.host_draft import (
@@ -51,26 +50,28 @@ def test_every_rule_has_a_case() -> None:
 
 
 def test_a_good_host_has_no_problem() -> None:
-    assert problems(host(exists=True, meta=meta(), javas={JAVA_17: "17.0.9"})) == []
+    assert problems(host(exists=True, meta=meta(), software_javas={JAVA_17: "17.0.9"})) == []
 
 
 def test_a_container_is_not_refused_for_its_machine() -> None:
     """The same limits, once a machine's own and once a container's."""
     limits: dict[str, Any] = {
-        "open_files": 20_000,
+        "system_open_files": 20_000,
         "clock_synchronised": False,
         "clock_offset": 9.0,
-        "time_service": "chrony",
+        "clock_service": "chrony",
+        "system_absent_settings": {"vm.swapiness": "vm.swappiness"},
     }
     on_machine = problems(host(**limits))
-    assert sorted(problem.severity for problem in on_machine) == ["error", "error", "warning"]
+    severities = sorted(problem.severity for problem in on_machine)
+    assert severities == ["error", "error", "error", "warning"]
     contained = problems(host(**limits, **CONTAINER))
-    assert [problem.severity for problem in contained] == ["warning"] * 3
+    assert [problem.severity for problem in contained] == ["warning"] * 4
 
 
 def test_every_problem_is_reported_and_warnings_apart() -> None:
     reported = problems(
-        host(meta=meta(cluster=OTHER_ID, node=9), names=("junk/",), systemd=False, mount="/")
+        host(meta=meta(cluster=OTHER_ID, node=9), names=("junk/",), system_systemd=False, mount="/")
     )
     lines = [line for _, line in report_lines(reported, "The hosts have", "nothing was changed")]
     text = "\n".join(lines)
@@ -82,9 +83,9 @@ def test_every_problem_is_reported_and_warnings_apart() -> None:
 
 
 def test_hosts_share_a_problem() -> None:
-    disk = Directory("/var/lib/kafka/data", exists=True, mount="/")
+    disk = directory_at("/var/lib/kafka/data", exists=True, mount="/")
     reported = problems(
-        inspected(Draft(), dict.fromkeys(("k1", "k2"), Inspection(directories=(disk,))))
+        inspected(Draft(), dict.fromkeys(("k1", "k2"), inspection_with(disks_directories=(disk,))))
     )
     [root] = [problem for problem in reported if problem.rule == "data-on-root"]
     assert root.hosts == ("k1", "k2")
@@ -99,10 +100,10 @@ def test_a_majority_counts_no_disk_that_is_yet_to_be_mounted() -> None:
 def test_the_metadata_directory_holds_the_quorum() -> None:
     draft = Draft().variable("kafka_metadata_dir", "/data/meta")
     inspections = {
-        name: Inspection(
-            directories=(
-                Directory("/var/lib/kafka/data", exists=True, elected=True),
-                Directory("/data/meta", exists=True, elected=name == "k2"),
+        name: inspection_with(
+            disks_directories=(
+                directory_at("/var/lib/kafka/data", exists=True, elected=True),
+                directory_at("/data/meta", exists=True, elected=name == "k2"),
             )
         )
         for name in ("k1", "k2", "k3")
@@ -112,7 +113,7 @@ def test_the_metadata_directory_holds_the_quorum() -> None:
 
 
 def test_the_java_that_runs_is_the_one_found_else_the_one_to_be_installed() -> None:
-    [installed] = host(javas={JAVA_17: "21.0.4"})
+    [installed] = host(software_javas={JAVA_17: "21.0.4"})
     [absent] = host()
-    [old] = host(javas={JAVA_17: "1.8.0_392"})
+    [old] = host(software_javas={JAVA_17: "1.8.0_392"})
     assert [java_version(node) for node in (installed, absent, old)] == [21, 17, 8]

@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 from ansible.errors import AnsibleError
-from ansible_collections.millrace.streaming.plugins.module_utils.formats.pem import same_authority
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster import (
     ca_change,
     transition,
 )
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.cluster import resolve
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.inventory import Secrets
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.x509 import same_authority
 from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets import authorities
 from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets import store as secrets
 from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets.certificates import (

@@ -359,8 +359,8 @@ def test_the_documents_show_a_run(draft: Draft) -> None:
 
 
 def test_what_is_written_by_hand_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "docs").mkdir()
     path = tmp_path / "docs/explain/reliability.md"
+    path.parent.mkdir(parents=True)
     path.write_text("# By hand\n")
     monkeypatch.setattr(generate, "ROOT", tmp_path)
     for _ in range(2):

@@ -186,6 +186,30 @@ def test_rules_of_the_inventory_are_a_file_of_their_own_and_go_with_it() -> None
     assert watched().monitoring["m1"].files()[path]["state"] == "absent"
 
 
+def runbooks(**variables: Any) -> set[str]:
+    """The annotations with which alerts lead to their page."""
+    files = watched(**variables).monitoring["m1"].files()
+    documents = [
+        yaml.safe_load(entry["content"])
+        for path, entry in files.items()
+        if path.startswith("/etc/monitoring/alerts/") and "content" in entry
+    ]
+    return {
+        rule["annotations"]["runbook_url"]
+        for document in documents
+        for group in document["groups"]
+        for rule in group["rules"]
+    }
+
+
+def test_alerts_lead_to_their_entries_in_the_collection_or_on_the_site() -> None:
+    here, site = runbooks(), runbooks(docs_url="https://docs.example.org")
+    assert "docs/operate/alerts.md#kafkadown" in here
+    assert "https://docs.example.org/docs/operate/alerts.html#kafkadown" in site
+    assert len(here) == len(site)
+    assert all(one.startswith("https://docs.example.org/docs/operate/alerts.html#") for one in site)
+
+
 def test_changed_rules_need_no_restart_and_a_changed_unit_does() -> None:
     files = watched().monitoring["m1"].files()
     marked = {path for path, entry in files.items() if entry.get("restart")}

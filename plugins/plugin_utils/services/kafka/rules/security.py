@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .....module_utils.formats.pem import identities
 from .....module_utils.formats.values import integer, is_true, listing
 from ....cluster import secret_store, transition
 from ....cluster.ca_change import signing
 from ....cluster.cluster import Cluster
 from ....cluster.service import Part, Service
+from ....cluster.x509 import identities, identities_of
 from ....rules.engine import Finding, Findings, host_rule, hosts_rule, rule
 from ....rules.inspection import InspectedHost
 from ....rules.shared import MODES, differing, nodes, nodes_as_written, place
@@ -135,17 +135,17 @@ def _protocol_between_nodes(host: InspectedHost) -> Findings:
     """While nodes are restarted one after the other, those with the old configuration and those
     with the new one talk to each other: both need both listeners, with the same protocols.
     """
-    node = host.kafka
+    node, deployed = host.kafka, host.inspection.kafka
     if node is None or not any(directory.meta for _, directory in host.data()):
         return
     listeners = (*node.listeners.brokers, *node.listeners.controllers)
     new = {listener.name.upper(): listener.protocol for listener in listeners}
-    old = {name.upper(): protocol for name, protocol in host.found.protocols.items()}
+    old = {name.upper(): protocol for name, protocol in deployed.protocols.items()}
     configured = {
         "brokers": node.listeners.between_brokers,
         "controllers": node.listeners.controller.name,
     }
-    for role, name in host.found.between_nodes.items():
+    for role, name in deployed.between_nodes.items():
         before, after = name.upper(), configured[role].upper()
         if any(
             old.get(listener_name) != new.get(listener_name) for listener_name in (before, after)
@@ -163,7 +163,7 @@ def _security_change_differs(host: InspectedHost) -> Findings:
     """What nodes listen on while an open cluster is closed follows from the record of secure.yml:
     with an earlier one, or none, clients would lose their listener, or get back one that is closed.
     """
-    node, protocols = host.kafka, host.found.protocols
+    node, protocols = host.kafka, host.inspection.kafka.protocols
     if node is None or not protocols or not any(directory.meta for _, directory in host.data()):
         return
     change, record = node.listeners.change, node.listeners.change_record
@@ -186,7 +186,7 @@ def _security_change_differs(host: InspectedHost) -> Findings:
         for name, protocol in protocols.items()
         if protocol == "PLAINTEXT" and name not in configured
     ]
-    if set(opened) & set(host.found.between_nodes.values()):
+    if set(opened) & set(host.inspection.kafka.between_nodes.values()):
         return  # protocol-between-nodes
     if node.is_secured and not change and not ending and opened:
         problem = f"The node has the open listener {listing(opened)}, which would be closed."
@@ -214,7 +214,7 @@ def _authorizer_new(host: InspectedHost) -> Findings:
     if node is None or not any(directory.meta for _, directory in host.data()):
         return
     preset = node.config.get(AUTHORIZER) and not node.properties.layer_of(AUTHORIZER)
-    if host.found.authorizer == "" and preset and not node.listeners.change:
+    if host.inspection.kafka.authorizer == "" and preset and not node.listeners.change:
         problem = "The node runs without an authorizer, and kafka_security would set one."
         fix = "Set kafka_security: open to leave the cluster as it is, or, in kafka_config, "
         fix += f"{AUTHORIZER} and, until all clients have grants, "
@@ -230,15 +230,16 @@ def _authority_differs(host: InspectedHost) -> Findings:
     node = host.kafka
     if node is None or not node.security.keys_are_ours or not node.secrets.authority:
         return
+    deployed = host.inspection.kafka
     # While the CA is changed a node may have the phase before, or the one that is gone back from.
     pairs = (
-        (host.found.authorities, signing(node.secrets), "does not trust the CA that signs with"),
-        (host.found.signed_by, node.secrets.authority, "has a certificate of another CA than"),
+        (deployed.authorities, signing(node.secrets), "does not trust the CA that signs with"),
+        (deployed.signed_by, node.secrets.authority, "has a certificate of another CA than"),
     )
     wrong = [
         how
-        for host_identities, ours, how in pairs
-        if host_identities and not {*host_identities} & {*identities(ours)}
+        for certificates, ours, how in pairs
+        if (deployed_by := identities_of(certificates)) and not deployed_by & {*identities(ours)}
     ]
     if wrong:
         problem = f"The node {wrong[0]} {node.secrets.directory}."
@@ -266,7 +267,9 @@ def _secrets_older(hosts: Sequence[InspectedHost]) -> Findings:
     """
     secrets = hosts[0].cluster.inventory.secrets
     recorded = {
-        host.name: secret_store.deployed_with(host.found.secrets, host.cluster.deployed(host.name))
+        host.name: secret_store.deployed_with(
+            host.inspection.secrets, host.cluster.deployed(host.name)
+        )
         for host in hosts
     }
     newer = secret_store.newer_hosts(secrets.store, recorded)
