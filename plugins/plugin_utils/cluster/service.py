@@ -58,6 +58,8 @@ class Part(ABC):
     address_variable: ClassVar[str]
     port_variables: ClassVar[tuple[str, ...]] = ()
     connecting: ClassVar[tuple[str, ...]] = ()
+    closed: ClassVar[str] = STANDARD
+    """What to set its variable of security to, so that it is not open to everybody."""
 
     def callers(self, port: str) -> tuple[str, ...]:
         """Return who connects to one of `ports`, which is given by its name there."""
@@ -292,8 +294,6 @@ class Service(Configured):
     """A service on a host; a new one is one more such class."""
 
     host: HostSettings
-    closed: ClassVar[str] = STANDARD
-    """What to set its variable of security to, so that it is not open to everybody."""
     scripts: ClassVar[tuple[str, ...]] = ()
     """Commands besides the distribution's tools."""
     tool_template: ClassVar[str] = "tool.sh.j2"

@@ -16,6 +16,8 @@ from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.invento
     Inventory,
     Secrets,
 )
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.registry import PRODUCTS
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.variables import documented
 from ansible_collections.millrace.streaming.plugins.plugin_utils.services.kafka.node import (
     KafkaNode,
 )
@@ -28,7 +30,6 @@ from ansible_collections.millrace.streaming.plugins.plugin_utils.services.spark.
 
 CLUSTER_ID = "4L6g3nShT-eMCtK--X86sw"
 Variables = Mapping[str, Any]
-WATCHING = ("metrics", "monitoring")
 
 DEBIAN_12 = {"ID": "debian", "VERSION_CODENAME": "bookworm", "VERSION_ID": "12"}
 ROCKY_9 = {"ID": "rocky", "ID_LIKE": "rhel centos fedora", "VERSION_ID": "9.4"}
@@ -45,8 +46,9 @@ def cluster(
 
     It is open unless they say otherwise.
     """
-    for product in ("kafka", "connect", "schema_registry", "spark", "zookeeper", "hdfs", *WATCHING):
-        variables.setdefault(f"{product}_security", "open")
+    for product in PRODUCTS:
+        if f"{product}_security" in documented():
+            variables.setdefault(f"{product}_security", "open")
     members = {group: list(names) for group, names in groups.items()}
     names = dict.fromkeys(name for hosts_of_group in members.values() for name in hosts_of_group)
     host_variables = of_hosts or {}

@@ -17,6 +17,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.operations impo
 from ansible_collections.millrace.streaming.plugins.plugin_utils import action
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster import module_options
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.host import Facts
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.registry import GROUPS
 from ansible_collections.millrace.streaming.plugins.plugin_utils.rules.catalogue import RULES
 
 from docs import generate
@@ -176,21 +177,8 @@ def own_options(name: str) -> frozenset[str]:
 def of_model(name: str) -> dict[str, Any]:
     """The options that the model gives a module, none where its action does it."""
     ids = {"k1": {"kafka_node_id": 1, "zookeeper_id": 1}}
-    groups = (
-        "kafka_brokers",
-        "kafka_controllers",
-        "zookeeper",
-        "kafka_connect",
-        "schema_registry",
-        "postgresql",
-        "monitoring",
-        "spark_masters",
-        "spark_workers",
-        "hdfs_namenode",
-        "hdfs_datanodes",
-    )
     deployment = small.cluster(
-        {group: ["k1"] for group in groups}, ids, {"k1": Facts(small.DEBIAN_12)}
+        {group: ["k1"] for group in GROUPS}, ids, {"k1": Facts(small.DEBIAN_12)}
     )
     is_modelled = name in module_options.modules()
     return module_options.of_module(name, deployment, "k1") if is_modelled else {}

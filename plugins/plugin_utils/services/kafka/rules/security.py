@@ -8,17 +8,16 @@ from .....module_utils.formats.values import integer, is_true, listing
 from ....cluster import secret_store, transition
 from ....cluster.ca_change import signing
 from ....cluster.cluster import Cluster
-from ....cluster.service import Service
+from ....cluster.service import Part, Service
 from ....cluster.x509 import identities, identities_of
 from ....rules.engine import Finding, Findings, host_rule, hosts_rule, rule
 from ....rules.inspection import InspectedHost
-from ....rules.shared import MODES, all_services, differing, nodes, nodes_as_written, place
-from ...monitoring.packaged import Packaged
+from ....rules.shared import MODES, differing, nodes, nodes_as_written, place
 from ...spark.security import UI_FILTERS
 from .. import stores
 from ..listeners import ENDED, Listener
 from ..node import KafkaNode
-from ..security import AUTHORIZER, AUTHORIZERS, STANDARD
+from ..security import AUTHORIZER, AUTHORIZERS
 from .principals import (
     EVERYBODY_MAY,
     asked_for_certificates,
@@ -40,24 +39,23 @@ def _authorizer_mode(node: KafkaNode) -> Findings:
 @rule("open-to-everybody")
 def _open_to_everybody(cluster: Cluster) -> Findings:
     """Whoever reaches the address may read, write and administer, and run code on Spark's hosts."""
-    open_to_all: dict[str, dict[str, Service | Packaged]] = {}
-    host_services: list[tuple[str, Service | Packaged]] = [*all_services(cluster)]
-    host_services += [*cluster.metrics.items(), *cluster.monitoring.items()]
-    for host, service in host_services:
-        if service.is_open and not _asks_who_connects(service):
-            open_to_all.setdefault(service.product, {})[host] = service
-    for product, services in open_to_all.items():
+    for product, parts in cluster.by_product.items():
+        services: dict[str, Part] = {
+            host: part
+            for host, part in parts.items()
+            if part.is_open and not _asks_who_connects(part)
+        }
         addresses = {
             address
             for host, service in services.items()
             for address in _reached(cluster, host, service)
         }
         if addresses:
-            problem = f"{next(iter(services.values())).title} is open, and the internet reaches "
+            service = next(iter(services.values()))
+            problem = f"{service.title} is open, and the internet reaches "
             problem += f"{'addresses' if len(addresses) > 1 else 'an address'} of it, "
             problem += f"{listing(sorted(addresses))}."
-            closed = getattr(next(iter(services.values())), "closed", STANDARD)
-            fix = f"Set {product}_security: {closed}, or private addresses."
+            fix = f"Set {product}_security: {service.closed}, or private addresses."
             yield Finding(problem, fix, f"{product}_security", tuple(services))
     if reached := _reached_although_closed(cluster):
         [listener, *_] = [
@@ -97,15 +95,15 @@ def _opened_again(cluster: Cluster) -> Findings:
             yield Finding(problem, fix, place(node, EVERYBODY_MAY), (host,))
 
 
-def _reached(cluster: Cluster, host: str, service: Service | Packaged) -> list[str]:
+def _reached(cluster: Cluster, host: str, service: Part) -> list[str]:
     """Return the addresses by which the internet reaches a service."""
     ports = [integer(listener.port) or 0 for listener in service.listening]
     return sorted(cluster.public_addresses(host, ports))
 
 
-def _asks_who_connects(service: Service | Packaged) -> bool:
+def _asks_who_connects(service: Part) -> bool:
     """Return whether a service is closed by properties of the inventory, though it is `open`."""
-    if isinstance(service, Packaged):
+    if not isinstance(service, Service):
         return False
     if isinstance(service, KafkaNode):
         return all(_asks_for_identity(service, listener) for listener in service.listeners.all)
