@@ -82,11 +82,12 @@ def passages(path: Path, text: str) -> Iterator[Passage]:
 def _of_markdown(text: str) -> Iterator[Passage]:
     if GENERATED in "".join(text.splitlines()[:4]):
         return
-    line = 1
+    line, is_cell = 1, False
     for token in MarkdownIt("commonmark").enable("table").parse(text):
         if token.map:
             line = token.map[0] + 1
         if token.type != "inline":
+            is_cell = token.type in {"td_open", "th_open"}
             continue
         words = []
         for child in token.children or []:
@@ -97,7 +98,9 @@ def _of_markdown(text: str) -> Iterator[Passage]:
                     words.append("\n")
                 case "code_inline" | "image":
                     words.append(CODE)
-        yield Passage(line, "".join(words))
+        content = "".join(words)
+        # A cell may be a list, whose items end with semicolons.
+        yield from (Passage(line, item) for item in (content.split("; ") if is_cell else [content]))
 
 
 def _of_yaml(text: str) -> Iterator[Passage]:
