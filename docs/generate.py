@@ -332,6 +332,19 @@ def lab() -> dict[Path, str]:
     return {page: f"{above}\n```text\n{printed.rstrip()}\n```\n"}
 
 
+def forges() -> dict[Path, str]:
+    """Return the templates of GitLab, which are those of GitHub without their heads."""
+    github, gitlab = ROOT / ".github", ROOT / ".gitlab"
+    issues = {
+        gitlab / "issue_templates" / path.name: path.read_text(encoding="utf-8").split(
+            "---\n\n", 1
+        )[1]
+        for path in (github / "ISSUE_TEMPLATE").glob("*.md")
+    }
+    change = (github / "pull_request_template.md").read_text(encoding="utf-8")
+    return {**issues, gitlab / "merge_request_templates/Default.md": change}
+
+
 def topologies() -> dict[Path, str]:
     """Return docs/start/topologies.md, with the inventory of each section as it is.
 
@@ -402,6 +415,84 @@ def ports() -> dict[Path, str]:
         header = ["hosts", "port", "who connects", "set by"]
         lines += ["", f"## {path.name}", "", *_table(header, rows)]
     return {ROOT / "docs/reference/ports.md": "\n".join(lines) + "\n"}
+
+
+def places() -> dict[Path, str]:
+    """Return docs/reference/places.md: what lies where on a host, from the model."""
+    from ansible_collections.millrace.streaming.plugins.module_utils.host import secret_record
+    from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.artifacts import (
+        HOMES,
+        KEPT_HOMES,
+    )
+    from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.cluster import resolve
+    from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.crashes import CRASHES
+    from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.service import (
+        restart_mark,
+    )
+    from ansible_collections.millrace.streaming.plugins.plugin_utils.inventory.reading import (
+        from_directory,
+    )
+    from ansible_collections.millrace.streaming.plugins.plugin_utils.services.kafka import node
+
+    from docs import places
+
+    defaults: dict[str, Any] = {}
+    for path in ROOT.glob("roles/*/defaults/main.yml"):
+        defaults |= _yaml(path) or {}
+    # A copy: a lookup may write a secret beside the inventory.
+    with tempfile.TemporaryDirectory() as folder:
+        copied = shutil.copytree(ROOT / "inventories/full", Path(folder) / "full")
+        cluster = resolve(from_directory(copied))
+    own = {
+        f"{HOMES}/<product>-<version>-<checksum>": f"distributions, the last {KEPT_HOMES} of each",
+        f"{HOMES}/<product>": "link to the one that is in use",
+        "/usr/local/bin": "links to the command-line tools",
+        "/etc/systemd/system/<unit>.service": "the units",
+        "/etc/profile.d/kafka.sh": "`$KAFKA_BOOTSTRAP` and `$KAFKA_CLIENT_CONFIG` of login shells",
+        "/etc/sysusers.d/millrace-<product>.conf": "the accounts",
+        "/etc/tmpfiles.d/millrace-<product>.conf": "the age at which reports of crashes are removed",
+        "/etc/sysctl.d/60-millrace.conf": "settings of the kernel",
+        "/etc/needrestart/conf.d/millrace-<product>.conf": "updates restart none of the services",
+        "/etc/nftables.d/millrace.nft": "the firewall, if `host_firewall` is `nftables`",
+        restart_mark("<unit>"): "exists while the unit runs with older files than it has",
+        f"{CRASHES}/<product>": "ends of units, reports of the JVM, one heap dump",
+        node.OPERATION: "the operation that runs, or the last one; the lock of the cluster",
+        node.PREVIOUS: "what Kafka was started with, to go back to",
+        node.DYNAMIC_RECORD: "the keys that Millrace has set online",
+        secret_record.RECORD: "the generation of the secrets with which the host was deployed",
+        node.AUTHORIZER_LOG: "what Kafka's authorizer denied",
+    }
+    lines = [
+        "# Where everything lies on a host",
+        "",
+        _generated("places", "the model or docs/generate.py"),
+        "",
+        "From the inventory `full`, which has every service; directories of data are those of the",
+        "defaults. The ports of each inventory, and who connects: [ports](ports.md). What grows, and",
+        "what removes it: [places that grow](../operate/growth.md).",
+        "",
+        "Logs are in the journal: `journalctl -u UNIT`, with the units below. Exceptions:",
+        f"`{node.AUTHORIZER_LOG}`, and executors of Spark, which log below `/var/lib/spark/work`.",
+        "",
+        "## Services",
+        "",
+        *_table(
+            ["service", "account", "units", "configuration", "data", "ports"],
+            places.services(cluster, defaults),
+        ),
+        "",
+        "## Millrace's own",
+        "",
+        *_table(["path", "what"], [[_code(path), what] for path, what in own.items()]),
+        "",
+        "## Configuration files",
+        "",
+        "Millrace writes them: change the inventory, not the files. Names of logins, connectors and",
+        "jobs are those of the inventory `full`.",
+        "",
+        *_table(["file", "mode, owner, group", ""], places.configuration(cluster)),
+    ]
+    return {ROOT / "docs/reference/places.md": "\n".join(lines) + "\n"}
 
 
 def _generated(name: str, source: str) -> str:
@@ -491,7 +582,9 @@ DOCUMENTS: dict[str, Callable[[], dict[Path, str]]] = {
     "alerts": alerts,
     "configuration": configuration,
     "errors": errors,
+    "forges": forges,
     "lab": lab,
+    "places": places,
     "ports": ports,
     "reliability": reliability,
     "topologies": topologies,
@@ -524,6 +617,7 @@ def main(arguments: list[str] | None = None) -> int:
     for path in old:
         sys.stdout.write(f"{path.relative_to(ROOT)} {'is stale' if options.check else 'written'}\n")
         if not options.check:
+            path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(documents[path], encoding="utf-8")
     return 1 if options.check and old else 0
 

@@ -152,7 +152,7 @@ def main() -> None:
             "restore": {"type": "bool", "default": False},
             "take": {"type": "bool", "default": False},
             "over": {"type": "str", "default": ""},
-            "keystores": {"type": "list", "elements": "path", "default": []},
+            "keystores": {"type": "list", "elements": "path", "default": [], "no_log": False},
             "dynamic_record": {"type": "path", "default": dynamic_record.PATH},
         },
         supports_check_mode=True,

@@ -155,6 +155,14 @@ attributes:
     support: full
 """
 
+RETURN = r"""
+waiting:
+  description: Units of O(ready) that do not work yet, or not with their current files.
+  returned: unless it removes something
+  type: list
+  elements: str
+"""
+
 EXAMPLES = r"""
 - name: Configure and run a service of one's own
   millrace.streaming.service:

@@ -4,4 +4,4 @@ from tests.support.lab.lab import succeed
 
 
 def test_lint() -> None:
-    succeed("lint", seconds=600)
+    succeed("lint", seconds=1500)

@@ -259,15 +259,30 @@ def warnings(problems: Iterable[Problem]) -> list[Problem]:
     return [problem for problem in problems if problem.severity == "warning"]
 
 
-def report(problems: Sequence[Problem], subject: str, untouched: str) -> str:
-    """Return the message of a refusal: each error with what, where, why and what to set."""
+Kind = Literal["heading", "fix", "detail"]
+"""What a line of a report is: it has a colour of its own."""
+
+
+def report_lines(
+    problems: Sequence[Problem], subject: str, untouched: str
+) -> Iterator[tuple[Kind, str]]:
+    """Yield the lines of a refusal: their number, then each error with what, where, why and fix."""
     refused = errors(problems)
-    count = f"{len(refused)} problem{'s' if len(refused) != 1 else ''}"
-    lines = [f"{subject} {count}; {untouched}."]
+    files = {place.rpartition(":")[0] or place for problem in refused for place in problem.places}
+    within = f" in {counted(len(files), 'file', 'files')}" if files else ""
+    count = counted(len(refused), "problem", "problems")
+    yield "heading", f"{subject} {count}{within}; {untouched}."
     for number, problem in enumerate(refused, start=1):
         first, *details = problem.lines()
-        lines += ["", f"{number}. {first}", *details]
-    return "\n".join(lines)
+        yield "detail", ""
+        yield "heading", f"{number}. {first}"
+        for line in details:
+            yield "fix" if line.lstrip().startswith("fix:") else "detail", line
+
+
+def counted(number: int, one: str, several: str) -> str:
+    """Return a number with its noun."""
+    return f"{number} {one if number == 1 else several}"
 
 
 def brief(problems: Sequence[Problem], subject: str, untouched: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import xml.etree.ElementTree as ET
 from pathlib import Path
@@ -119,6 +120,25 @@ def test_every_inventory_of_the_tree_is_legal(name: str, tmp_path: Path) -> None
     # Those that begin with an old version on purpose accept its holes.
     outdated = any("accepted_risks:" in path.read_text() for path in inventory.glob("group_vars/*"))
     assert [note["rule"] for note in result["notes"]] == ["outdated-version"] * outdated
+
+
+@pytest.mark.parametrize("colors", [True, False])
+def test_the_summary_is_first_and_each_problem_is_shown_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, colors: bool
+) -> None:
+    # Ansible sets it where the output is a terminal and NO_COLOR is not set.
+    monkeypatch.setattr("ansible.utils.color.ANSIBLE_COLOR", colors)
+    hosts = {**NODES, "k3": {**NODES["k3"], "kafka_node_id": 2}, "spare": {}}
+    found = run_checks(AnsibleRun(written(tmp_path, hosts, MISTAKES)))
+    shown = re.sub(r"\x1b\[[\d;]*m", "", found["shown"])
+    first, *problems = shown.split("\n\n")
+    assert f"{len(TWELVE)} problems in 1 file;" in first
+    assert "no host was touched" in first
+    assert sorted(re.findall(r"^\d+\. .*\[(.*)\]$", shown, flags=re.M)) == sorted(TWELVE)
+    assert len(problems) == len(TWELVE)
+    colored = re.findall(r"\x1b\[[\d;]*m *(\d+\.|fix:)", found["shown"])
+    assert len(colored) == (2 * len(TWELVE) if colors else 0)
+    assert ("\x1b" in found["shown"]) is colors
 
 
 def test_a_warning_is_shown_and_refuses_nothing(tmp_path: Path) -> None:

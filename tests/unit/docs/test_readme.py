@@ -33,8 +33,8 @@ STAGES = {
 
 
 @cache
-def usage() -> list[str]:
-    """The commands that `./lab help` prints."""
+def verbs() -> set[str]:
+    """The verbs that `./lab help` prints."""
     printed = subprocess.run(
         ["./lab", "help"],
         cwd=ROOT,
@@ -42,11 +42,7 @@ def usage() -> list[str]:
         capture_output=True,
         text=True,
     ).stdout
-    return re.findall(r"^(\./lab \S.*?)  +\S.*$", printed, flags=re.M)
-
-
-def verbs() -> set[str]:
-    return {command.split()[1] for command in usage()} | {"help"}
+    return {*re.findall(r"^  ([a-z]+)", printed, flags=re.M)}
 
 
 def problems(words: list[str], known_verbs: set[str]) -> list[str]:

@@ -49,6 +49,7 @@ exec(sys.stdin.read())" ;;
 COMMANDS = (
     "awk",
     "bash",
+    "cat",
     "date",
     "dirname",
     "find",
@@ -64,7 +65,8 @@ COMMANDS = (
 
 def run(place: Path, release: Release, script: str = '. "$0" lint') -> tuple[str, list[str]]:
     """Return the output of ./lab on a machine without tools, and what it asked apt-get for."""
-    shutil.copy(ROOT / "lab", place)
+    for program in ("lab", "lab.bash"):
+        shutil.copy(ROOT / program, place)
     (place / "plugins/plugin_utils").mkdir(parents=True)
     shutil.copy(ROOT / "plugins/plugin_utils/__init__.py", place / "plugins/plugin_utils")
     programs, calls = place / "programs", place / "calls"

@@ -16,7 +16,7 @@ from ansible_collections.millrace.streaming.plugins.plugin_utils.rules.engine im
     Problem,
     check_cluster,
     errors,
-    report,
+    report_lines,
     warnings,
 )
 
@@ -192,7 +192,10 @@ def test_warnings_refuse_nothing() -> None:
     problems = problems_of(lambda d: d.own("log.cleaner.enable", True).own("num.io.threads", 0))
     assert [problem.rule for problem in warnings(problems)] == ["deprecated-key"]
     assert [problem.rule for problem in errors(problems)] == ["key-value"]
-    assert "1 problem;" in report(problems, "The inventory has", "no host was touched")
+    report = [*report_lines(problems, "The inventory has", "no host was touched")]
+    assert [line for kind, line in report if kind == "heading"][1:] == [
+        f"1. {problem.lines()[0]}" for problem in errors(problems)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -335,7 +338,7 @@ def test_no_rule_fails_on_malformed_input(junk: object) -> None:
         drafts.append(draft)
     for draft in drafts:
         problems = check_cluster(RULES, draft.cluster())
-        report(problems, "The inventory has", "no host was touched")
+        assert [*report_lines(problems, "The inventory has", "no host was touched")]
 
 
 def test_problem_is_plain_data() -> None:

@@ -8,7 +8,7 @@ import pytest
 from ansible_collections.millrace.streaming.plugins.plugin_utils.rules.catalogue import RULES
 from ansible_collections.millrace.streaming.plugins.plugin_utils.rules.engine import (
     errors,
-    report,
+    report_lines,
     warning_lines,
     warnings,
 )
@@ -72,8 +72,9 @@ def test_every_problem_is_reported_and_warnings_apart() -> None:
     reported = problems(
         host(meta=meta(cluster=OTHER_ID, node=9), names=("junk/",), systemd=False, mount="/")
     )
-    text = report(reported, "The hosts have", "nothing was changed")
-    assert "4 problems" in text
+    lines = [line for _, line in report_lines(reported, "The hosts have", "nothing was changed")]
+    text = "\n".join(lines)
+    assert "4 problems" in lines[0]
     assert f"kafka_data_dirs, {DATA} of k1" in text
     assert [problem.rule for problem in warnings(reported)] == ["data-on-root"]
     assert len(warning_lines(reported)) == 1
