@@ -48,6 +48,10 @@ CODE = "`code`"
 BREAK = "¶"
 # A shorter literal of Python is a name or a part of one.
 FEWEST_WORDS = 4
+# A statement of the database.
+STATEMENT = re.compile(r"\s*(SELECT|GRANT|CREATE|ALTER|INSERT|DELETE|UPDATE|DROP|REVOKE)\b")
+# Their docstrings are the reasons that messages give.
+RULES = {"rule", "host_rule", "hosts_rule"}
 
 
 @dataclass(frozen=True)
@@ -125,27 +129,33 @@ def _of_node(node: yaml.Node | None) -> Iterator[Passage]:
 
 
 def _of_python(text: str) -> Iterator[Passage]:
+    """Yield the literals that may be messages, and the reasons of rules."""
     tree = ast.parse(text)
-    parts = {part for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in ast.walk(node)}
+    others: set[ast.AST] = set()
     for node in ast.walk(tree):
         match node:
             case ast.Assign(targets=[ast.Name(id="DOCUMENTATION")], value=ast.Constant(value=str(content))):
+                others.add(node.value)
                 for passage in _of_yaml(content):
                     yield Passage(node.lineno + passage.line - 1, passage.text)
-                parts.add(node.value)
             case ast.Assign(targets=[ast.Name(id="EXAMPLES" | "RETURN")]):
-                parts |= {*ast.walk(node)}
-            case ast.JoinedStr(values=values):
+                others |= {*ast.walk(node)}
+            case ast.Expr(value=ast.Constant() as constant) if constant not in others:
+                others.add(constant)
+            case ast.FunctionDef(decorator_list=[ast.Call(func=ast.Name(id=name))]) if name in RULES:
+                yield from _of_literal(node.lineno, ast.get_docstring(node) or "")
+            case ast.JoinedStr(values=values) if node not in others:
+                others |= {part for part in ast.walk(node)}
                 content = "".join(
                     str(value.value) if isinstance(value, ast.Constant) else CODE for value in values
                 )
                 yield from _of_literal(node.lineno, content)
-            case ast.Constant(value=str(content)) if node not in parts:
+            case ast.Constant(value=str(content)) if node not in others:
                 yield from _of_literal(node.lineno, content)
 
 
 def _of_literal(line: int, content: str) -> Iterator[Passage]:
-    if len(content.split()) < FEWEST_WORDS:
+    if len(content.split()) < FEWEST_WORDS or STATEMENT.match(content):
         return
     for paragraph in re.split(r"\n\s*\n", content):
         yield Passage(line, _without_code(paragraph))
