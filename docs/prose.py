@@ -46,8 +46,8 @@ PROSE_KEYS = {
 CODE = "`code`"
 # Stands between passages: no check reads across it.
 BREAK = "¶"
-# A shorter literal of Python is a name or a part of one.
-FEWEST_WORDS = 4
+# A literal of Python without any of these is no sentence: names, options, values.
+FUNCTION_WORD = re.compile(r"\b(a|an|the|is|are|has|have|it|its|of|to|not|no|and|or|by|in|with)\b")
 # A statement of the database.
 STATEMENT = re.compile(r"\s*(SELECT|GRANT|CREATE|ALTER|INSERT|DELETE|UPDATE|DROP|REVOKE)\b")
 # Their docstrings are the reasons that messages give.
@@ -134,7 +134,9 @@ def _of_python(text: str) -> Iterator[Passage]:
     others: set[ast.AST] = set()
     for node in ast.walk(tree):
         match node:
-            case ast.Assign(targets=[ast.Name(id="DOCUMENTATION")], value=ast.Constant(value=str(content))):
+            case ast.Assign(
+                targets=[ast.Name(id="DOCUMENTATION")], value=ast.Constant(value=str(content))
+            ):
                 others.add(node.value)
                 for passage in _of_yaml(content):
                     yield Passage(node.lineno + passage.line - 1, passage.text)
@@ -142,12 +144,15 @@ def _of_python(text: str) -> Iterator[Passage]:
                 others |= {*ast.walk(node)}
             case ast.Expr(value=ast.Constant() as constant) if constant not in others:
                 others.add(constant)
-            case ast.FunctionDef(decorator_list=[ast.Call(func=ast.Name(id=name))]) if name in RULES:
+            case ast.FunctionDef(decorator_list=[ast.Call(func=ast.Name(id=name))]) if (
+                name in RULES
+            ):
                 yield from _of_literal(node.lineno, ast.get_docstring(node) or "")
             case ast.JoinedStr(values=values) if node not in others:
                 others |= {part for part in ast.walk(node)}
                 content = "".join(
-                    str(value.value) if isinstance(value, ast.Constant) else CODE for value in values
+                    str(value.value) if isinstance(value, ast.Constant) else CODE
+                    for value in values
                 )
                 yield from _of_literal(node.lineno, content)
             case ast.Constant(value=str(content)) if node not in others:
@@ -155,7 +160,7 @@ def _of_python(text: str) -> Iterator[Passage]:
 
 
 def _of_literal(line: int, content: str) -> Iterator[Passage]:
-    if len(content.split()) < FEWEST_WORDS or STATEMENT.match(content):
+    if not FUNCTION_WORD.search(content) or STATEMENT.match(content):
         return
     for paragraph in re.split(r"\n\s*\n", content):
         yield Passage(line, _without_code(paragraph))
@@ -164,17 +169,21 @@ def _of_literal(line: int, content: str) -> Iterator[Passage]:
 
 def _without_code(text: str) -> str:
     """Return a message without its expressions, and without the code that it quotes."""
-    return re.sub(r"\{\{.*?\}\}|`[^`\n]+`", CODE, re.sub(r"\{%.*?%\}", "", text, flags=re.S), flags=re.S)
+    return re.sub(
+        r"\{\{.*?\}\}|`[^`\n]+`", CODE, re.sub(r"\{%.*?%\}", "", text, flags=re.S), flags=re.S
+    )
 
 
 def check_sentences(longest: int) -> Check:
     """Return the check that refuses sentences of more than `longest` words."""
 
     def check(text: str, check: Check) -> Iterator[CheckResult]:
-        for match in re.finditer(r"\S.*?(?=[.!?]\)?\s+(?=[A-Z`\"(])|\n\n|\Z)", text, flags=re.S):
+        for match in re.finditer(r"\S.*?(?=[.!?]\)?\s+(?=[A-Z0-9`\"(])|\n\n|\Z)", text, flags=re.S):
             words = sum(any(map(str.isalnum, word)) for word in match[0].split())
             if words > longest:
-                yield CheckResult(check.path, f"A sentence of {words} words; split it.", match.span(), None)
+                yield CheckResult(
+                    check.path, f"A sentence of {words} words; split it.", match.span(), None
+                )
 
     return Check(check, path="millrace.sentences", flags=CheckFlags(allow_quotes=True))
 
@@ -193,7 +202,9 @@ def check_words(words: dict[str, str]) -> Check:
 def sources() -> list[Path]:
     """Return the files whose prose is checked."""
     paths = {path for pattern in SOURCES for path in ROOT.glob(pattern)}
-    return sorted(path for path in paths if not any(path.is_relative_to(record) for record in RECORDS))
+    return sorted(
+        path for path in paths if not any(path.is_relative_to(record) for record in RECORDS)
+    )
 
 
 def problems(path: Path, text: str, config: Config) -> Iterator[Problem]:
@@ -207,7 +218,7 @@ def problems(path: Path, text: str, config: Config) -> Iterator[Problem]:
     if not content:
         return
     for result in LintFile(str(path), content).lint(config):
-        line = lines[min(result.pos[0] - 2, len(lines) - 1)]
+        line = lines[min(result.pos[0] - 1, len(lines) - 1)]
         found = result.check_result
         yield Problem(path, line, found.check_path, found.message)
 
