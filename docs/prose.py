@@ -11,6 +11,7 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -224,18 +225,23 @@ def problems(path: Path, text: str, config: Config) -> Iterator[Problem]:
         yield Problem(path, line, found.check_path, found.message)
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Report the problems of the files; 1 if there are any."""
+@cache
+def configure() -> Config:
+    """Register all checks; return which of them are on."""
     settings: dict[str, Any] = yaml.safe_load((ROOT / ".config/prose.yml").read_text())
     registry = CheckRegistry()
     registry.register_many(proselint_checks.__register__)
     registry.register(check_words(settings["words"]))
     registry.register(check_sentences(settings["longest_sentence"]))
-    config = Config(max_errors=10000, checks=settings["checks"])
+    return Config(max_errors=10000, checks=settings["checks"])
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Report the problems of the files; 1 if there are any."""
     reports = [
         str(problem)
         for path in [Path(name).resolve() for name in arguments] or sources()
-        for problem in problems(path.relative_to(ROOT), path.read_text(), config)
+        for problem in problems(path.relative_to(ROOT), path.read_text(), configure())
     ]
     sys.stdout.writelines(f"{report}\n" for report in reports)
     return 1 if reports else 0
