@@ -129,9 +129,7 @@ def _ensemble_security_differs(cluster: Cluster) -> Findings:
     """Members with certificates and those without do not talk to each other."""
     by_security = holders({name: member.is_secured for name, member in cluster.zookeeper.items()})
     if len(by_security) > 1:
-        problem = (
-            f"{listing(by_security[True])} would be secured, and {listing(by_security[False])} open."
-        )
+        problem = f"{listing(by_security[True])} would be secured, and {listing(by_security[False])} open."
         fix = "Set zookeeper_security once, for the whole group zookeeper."
         yield Finding(problem, fix, hosts=tuple(cluster.zookeeper))
 
