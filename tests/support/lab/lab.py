@@ -104,6 +104,12 @@ rm $pattern
 """
 
 
+def pip_settings() -> dict[str, str]:
+    """Return this machine's variables by which pip finds its index."""
+    names = re.compile(r"PIP_|SSL_CERT_|REQUESTS_CA_")
+    return {name: value for name, value in os.environ.items() if names.match(name)}
+
+
 def podman(*words: str) -> str:
     """Run podman as the lab does, with what molecule/shared/files/probe found; its output."""
     conf = Path(cache_directory("")) / "containers.conf"

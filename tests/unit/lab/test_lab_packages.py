@@ -99,7 +99,7 @@ def test_packages_are_those_of_the_release(tmp_path: Path, name: str) -> None:
     assert calls[:1] == ["update"], shown
     packages = calls[1].split()
     assert [x for x in packages if "jre" in x] == [f"openjdk-{JAVA[name]}-jre-headless"]
-    assert {"podman", "maven", "python3-venv", "debian-archive-keyring"} <= {*packages}
+    assert {"podman", "nftables", "maven", "python3-venv", "debian-archive-keyring"} <= {*packages}
     assert not [x for x in packages if "|" in x]
 
 
