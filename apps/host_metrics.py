@@ -260,7 +260,7 @@ def hdfs_commits(settings: Mapping[str, Any], net: Path = NET) -> dict[str, floa
         return {}
     end = time.monotonic() + HDFS_SECONDS
 
-    def asked(path: str, operation: str) -> Any:  # noqa: ANN401 - JSON
+    def asked(path: str, operation: str) -> Any:
         query = urlencode({"op": operation, "user.name": user})
         url = f"http://{namenode}/webhdfs/v1{quote(path)}?{query}"
         # Without any time left it fails at once.

@@ -4,7 +4,7 @@
 
 For a distribution whose jars come in a package of another kind, as Spark's do in PyPI's pyspark:
 no pom.xml names them. Maven leaves group, name and version in a jar; of others there is only the
-file's name.
+file's name. The licence is that of the jar's manifest or of the pom.xml in it, if they name one.
 """
 
 from __future__ import annotations
@@ -18,24 +18,43 @@ import tarfile
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+_LICENSE = re.compile(r"<licenses>\s*<license>.*?<name>\s*([^<]*?)\s*</name>", re.DOTALL)
 _NAME = re.compile(r"(?P<name>.+)-(?P<version>\d+\.[\w.+-]*)\.jar")
-Part = tuple[str, str, str]
+Part = tuple[str, str, str, str]
+"""Group, name, version and licence."""
 
 
 def parts_of(name: str, jar: zipfile.ZipFile) -> Iterator[Part]:
-    """Yield group, name and version of a jar and of what is in it; the group may be empty."""
+    """Yield a jar and what is in it; group and licence may be empty."""
     names = []
+    declared = bundle_license(jar)
     for path in jar.namelist():
         if re.fullmatch(r"META-INF/maven/[^/]+/[^/]+/pom\.properties", path):
             text = jar.read(path).decode(errors="replace")
             properties = dict(re.findall(r"(?m)^(groupId|artifactId|version)=(.*?)\s*$", text))
             if len(properties) == 3:
-                yield properties["groupId"], properties["artifactId"], properties["version"]
+                pom = path.removesuffix("properties") + "xml"
+                stated = _LICENSE.search(read(jar, pom))
+                part = (properties["groupId"], properties["artifactId"], properties["version"])
+                yield (*part, stated[1] if stated else declared)
                 names.append(properties["artifactId"])
     written = _NAME.fullmatch(name)
     if written and written["name"] not in names:
-        yield "", written["name"], written["version"]
+        yield "", written["name"], written["version"], declared
+
+
+def bundle_license(jar: zipfile.ZipFile) -> str:
+    """Return what the manifest of a jar names as its licence; empty if it names none."""
+    manifest = re.sub(r"\r?\n ", "", read(jar, "META-INF/MANIFEST.MF"))
+    stated = re.search(r"(?m)^Bundle-License:\s*([^;\r\n]*)", manifest)
+    return stated[1].strip().strip('"') if stated else ""
+
+
+def read(jar: zipfile.ZipFile, path: str) -> str:
+    """Return the text of a file in a jar; empty if there is none."""
+    return jar.read(path).decode(errors="replace") if path in jar.namelist() else ""
 
 
 def parts(tarball: Path) -> list[Part]:
@@ -50,7 +69,7 @@ def parts(tarball: Path) -> list[Part]:
     return sorted(distinct)
 
 
-def component(group: str, name: str, version: str) -> dict[str, str]:
+def component(group: str, name: str, version: str, license_name: str) -> dict[str, Any]:
     """Return a part as a component of CycloneDX."""
     purl = f"pkg:maven/{group}/{name}@{version}" if group else f"pkg:generic/{name}@{version}"
     return {
@@ -59,6 +78,7 @@ def component(group: str, name: str, version: str) -> dict[str, str]:
         "name": name,
         "version": version,
         "purl": purl,
+        **({"licenses": [{"license": {"name": license_name}}]} if license_name else {}),
     }
 
 

@@ -25,7 +25,7 @@ import yaml
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "collections")]  # for a call as a program, without PYTHONPATH
 
-from ansible_collections.millrace.streaming.plugins.module_utils.formats.versions import PRODUCTS  # noqa: E402
+from ansible_collections.millrace.streaming.plugins.module_utils.formats.versions import PRODUCTS  # noqa: E402 - sys.path is set before
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster import known_bad as model  # noqa: E402 - as above
 
 LIST = ROOT / model.LIST

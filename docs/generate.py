@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 import html
+import importlib
 import json
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +33,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def configuration() -> dict[Path, str]:
-    """Return docs/configuration.md, written from the model: profiles, owned keys, versions."""
+    """Return docs/reference/configuration.md, written from the model: profiles, owned keys, versions."""
     from ansible_collections.millrace.streaming.plugins.plugin_utils.services.kafka import (
         node as kafka,
     )
@@ -83,7 +85,7 @@ def configuration() -> dict[Path, str]:
         "",
         *_other_products(),
     ]
-    return {ROOT / "docs" / "configuration.md": "\n".join(lines) + "\n"}
+    return {ROOT / "docs/reference/configuration.md": "\n".join(lines) + "\n"}
 
 
 def _owned(owned: Mapping[str, str]) -> list[str]:
@@ -177,11 +179,11 @@ RESULTS = "<!-- From here on written by `python docs/generate.py reliability`. -
 
 
 def reliability() -> dict[Path, str]:
-    """Return docs/reliability.md: what it says by hand, then the runs of docs/failover.json.
+    """Return docs/explain/reliability.md: what it says by hand, then the runs of docs/failover.json.
 
     `python -m apps.ledger page ... --summary docs/failover.json` writes that file.
     """
-    page, data = ROOT / "docs" / "reliability.md", ROOT / "docs" / "failover.json"
+    page, data = ROOT / "docs/explain/reliability.md", ROOT / "docs/failover.json"
     by_hand = page.read_text(encoding="utf-8").partition(RESULTS)[0]
     runs = json.loads(data.read_text(encoding="utf-8"))["runs"] if data.is_file() else []
     return {page: "\n".join([f"{by_hand.rstrip()}\n", RESULTS, "", *results(runs)]) + "\n"}
@@ -210,7 +212,7 @@ def _plain(text: str) -> str:
 
 
 def variables() -> dict[Path, str]:
-    """Return docs/variables.md: the variables of every role, written from its argument specs."""
+    """Return docs/reference/variables.md: the variables of every role, written from its argument specs."""
     lines = [
         "# Variables of the roles",
         "",
@@ -220,7 +222,10 @@ def variables() -> dict[Path, str]:
         "Connect or the schema registry is not a variable but a key of `kafka_config`,",
         "`spark_config`, `zookeeper_config`, `hdfs_config`, `connect_config` or",
         "`schema_registry_config`: [configuration](configuration.md).",
-        "`tasks_from` of `include_role` chooses an entry point.",
+        "`tasks_from` of `include_role` chooses an entry point. `name[].key` is a key of each entry of",
+        "the list `name`.",
+        "",
+        *_needed(),
     ]
     for role in sorted(path for path in (ROOT / "roles").iterdir() if path.is_dir()):
         lines += role_section(role.name, _yaml(role / "meta" / "argument_specs.yml"))
@@ -234,7 +239,28 @@ def variables() -> dict[Path, str]:
         "",
         *_variables(parameters),
     ]
-    return {ROOT / "docs" / "variables.md": "\n".join(lines) + "\n"}
+    return {ROOT / "docs/reference/variables.md": "\n".join(lines) + "\n"}
+
+
+def _needed() -> list[str]:
+    """Return the section with the variables that the example for own hosts sets."""
+    from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster import variables
+
+    files = (ROOT / "inventories/vms_example").rglob("*.yml")
+    words = {word for file in files for word in re.findall(r"(\w+):", file.read_text("utf-8"))}
+    needed = [(name, spec) for name, spec in variables.documented().items() if name in words]
+    rows = [
+        [_code(name), _sentence(spec["description"]).partition(". ")[0].rstrip(".") + "."]
+        for name, spec in needed
+    ]
+    return [
+        f"## The {len(needed)} variables that you need",
+        "",
+        "These are set in `inventories/vms_example`, the example of a secured cluster on own hosts.",
+        "All others have defaults that such a cluster can keep.",
+        "",
+        *_table(["variable", "what it is"], rows),
+    ]
 
 
 def role_section(name: str, document: Mapping[str, Any]) -> list[str]:
@@ -255,8 +281,46 @@ def _purpose(spec: Mapping[str, Any]) -> list[str]:
     return [short, "", _sentence(spec["description"])] if "description" in spec else [short]
 
 
+ERRORS = {
+    "reference/errors": (
+        "Refused inventories and hosts",
+        "Rules of [Kafka](errors-kafka.md) and of [the other services](errors-services.md) have pages of",
+        "their own; this one has those that are about all of them.",
+    ),
+    "reference/errors-kafka": (
+        "Refused: Kafka",
+        "The rules of Kafka. [The first page](errors.md) says when rules are checked.",
+    ),
+    "reference/errors-services": (
+        "Refused: other services",
+        "The rules of all services but [Kafka](errors-kafka.md). [The first page](errors.md) says when",
+        "rules are checked.",
+    ),
+}
+"""Page with rules -> its title and its first lines."""
+CHECKED = [
+    "Before a run touches a host, the inventory is checked on the control node and every problem",
+    "is reported at once, each with the name of its rule in brackets. The message names the",
+    "value to set for the inventory at hand, and the address of the rule's entry, which says what",
+    "the rule is about. Then every host is inspected, before anything is changed on any: see",
+    "[on the hosts](#on-the-hosts-before-anything-is-changed). An error ends the run, a",
+    "warning is only shown. `docs_url` makes the addresses those of a site.",
+    "",
+    "If Ansible itself ends with `couldn't resolve module/action 'millrace.streaming…'`, it did",
+    "not read `ansible.cfg`: it ignores that file in a directory to which everybody may write,",
+    "with a warning above. Run `chmod o-w .` in the checkout.",
+]
+"""How rules are checked."""
+ON_HOSTS = [
+    "`playbooks/preflight.yml` does only this. All hosts are checked together and reported in one",
+    "message. In a container, whose kernel and clock are another machine's, some errors are",
+    "warnings.",
+    "",
+]
+
+
 def errors() -> dict[Path, str]:
-    """Return docs/errors.md: each rule with its severity and reason, and docs/rules.yml of it.
+    """Return the pages of rules: each with its severity and reason, and docs/rules.yml of it.
 
     Raises:
         ValueError: names the rules that docs/rules.yml lacks, or has and nobody registers.
@@ -268,43 +332,47 @@ def errors() -> dict[Path, str]:
     if names := sorted({rule.name for rule in RULES} ^ {*texts}):
         message = f"docs/rules.yml needs one entry for each rule: {', '.join(names)}"
         raise ValueError(message)
+    on_page = {rule.name: rule.page for rule in RULES}
 
-    def entries(*, on_cluster: bool) -> list[str]:
+    def entries(page: str, *, on_cluster: bool) -> list[str]:
         return [
-            line
+            _to_pages(line, page, on_page)
             for rule in RULES
-            if rule.on_cluster is on_cluster
+            if rule.page == page and rule.on_cluster is on_cluster
             for line in _rule(rule, **texts[rule.name])
         ]
 
-    lines = [
-        "# Refused inventories and hosts",
-        "",
-        _generated("errors", "docs/rules.yml"),
-        "",
-        "Before a run touches a host, the inventory is checked on the control node and every problem",
-        "is reported at once, each with the name of its rule in brackets. The message names the",
-        "value to set for the inventory at hand; this page says what a rule is about. Then every",
-        "host is inspected, before anything is changed on any: see",
-        "[on the hosts](#on-the-hosts-before-anything-is-changed). An error ends the run, a",
-        "warning is only shown.",
-        "",
-        "If Ansible itself ends with `couldn't resolve module/action 'millrace.streaming…'`, it did",
-        "not read `ansible.cfg`: it ignores that file in a directory to which everybody may write,",
-        "with a warning above. Run `chmod o-w .` in the checkout.",
-        "",
-        "## In the inventory",
-        "",
-        *entries(on_cluster=True),
-        "## On the hosts, before anything is changed",
-        "",
-        "`playbooks/preflight.yml` does only this. All hosts are checked together and reported in one",
-        "message. In a container, whose kernel and clock are another machine's, some errors are",
-        "warnings.",
-        "",
-        *entries(on_cluster=False),
-    ]
-    return {ROOT / "docs/errors.md": "\n".join(lines)}
+    documents = {}
+    for page, (title, *about) in ERRORS.items():
+        first = page == "reference/errors"
+        lines = [
+            f"# {title}",
+            "",
+            _generated("errors", "docs/rules.yml"),
+            "",
+            *([*CHECKED, ""] if first else []),
+            *about,
+            "",
+            "## In the inventory",
+            "",
+            *entries(page, on_cluster=True),
+            "## On the hosts, before anything is changed",
+            "",
+            *(ON_HOSTS if first else []),
+            *entries(page, on_cluster=False),
+        ]
+        documents[ROOT / f"docs/{page}.md"] = "\n".join(lines)
+    return documents
+
+
+def _to_pages(line: str, page: str, on_page: Mapping[str, str]) -> str:
+    """Return a line of a page whose links to rules lead to the pages that have these."""
+
+    def lead(link: re.Match[str]) -> str:
+        other = on_page.get(link[1], page)
+        return link[0] if other == page else f"]({Path(other).name}.md#{link[1]})"
+
+    return re.sub(r"\]\(#([\w-]+)\)", lead, line)
 
 
 def _rule(rule: Rule, when: str, fix: str) -> list[str]:
@@ -324,38 +392,51 @@ def _rule(rule: Rule, when: str, fix: str) -> list[str]:
 
 
 def lab() -> dict[Path, str]:
-    """Return docs/lab.md, whose last block is what `./lab help` prints."""
-    page = ROOT / "docs/lab.md"
+    """Return docs/start/lab.md, whose last block is what `./lab help` prints."""
+    page = ROOT / "docs/start/lab.md"
     above, _, _ = page.read_text(encoding="utf-8").rpartition("\n```text\n")
     command = [str(ROOT / "lab"), "help"]
-    printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout  # noqa: S603 - our own script
+    printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     return {page: f"{above}\n```text\n{printed.rstrip()}\n```\n"}
 
 
+def forges() -> dict[Path, str]:
+    """Return the templates of GitLab, which are those of GitHub without their heads."""
+    github, gitlab = ROOT / ".github", ROOT / ".gitlab"
+    issues = {
+        gitlab / "issue_templates" / path.name: path.read_text(encoding="utf-8").split(
+            "---\n\n", 1
+        )[1]
+        for path in (github / "ISSUE_TEMPLATE").glob("*.md")
+    }
+    change = (github / "pull_request_template.md").read_text(encoding="utf-8")
+    return {**issues, gitlab / "merge_request_templates/Default.md": change}
+
+
 def topologies() -> dict[Path, str]:
-    """Return docs/topologies.md, with the inventory of each section as it is.
+    """Return docs/start/topologies.md, with the inventory of each section as it is.
 
     Raises:
         ValueError: names the section that has no place for its inventory.
 
     """
-    page = ROOT / "docs/topologies.md"
+    page = ROOT / "docs/start/topologies.md"
     head, *sections = page.read_text(encoding="utf-8").split("\n## ")
     written = []
     for section in sections:
         name = section.partition("\n")[0]
         hosts = (ROOT / f"inventories/{name}/hosts.yml").read_text(encoding="utf-8")
-        above, start, rest = section.partition("\n```yaml\n")
-        _, end, below = rest.partition("\n```\n")
+        above, start, block = section.partition("\n```yaml\n")
+        _, end, below = block.partition("\n```\n")
         if not (start and end):
-            message = f"the section {name} of docs/topologies.md needs a block of YAML"
+            message = f"the section {name} of docs/start/topologies.md needs a block of YAML"
             raise ValueError(message)
         written.append(f"{above}{start}{hosts.rstrip()}{end}{below}")
     return {page: "\n## ".join([head, *written])}
 
 
 def ports() -> dict[Path, str]:
-    """Return docs/ports.md: what listens on each host of every inventory, from the model."""
+    """Return docs/reference/ports.md: what listens on each host of every inventory, from the model."""
     from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.cluster import resolve
     from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.service import CALLERS
     from ansible_collections.millrace.streaming.plugins.plugin_utils.inventory.reading import (
@@ -387,7 +468,7 @@ def ports() -> dict[Path, str]:
         "unless `spark_config` sets them; set them where a firewall stands between Spark's hosts.",
         "",
         "`host_firewall: nftables` makes a firewall of this on each host:",
-        "[security](security.md#firewall). Hosts of the inventory reach all ports there: they are",
+        "[security](../deploy/security.md#firewall). Hosts of the inventory reach all ports there: they are",
         "clients, and check each other.",
     ]
     for path in sorted(path for path in (ROOT / "inventories").iterdir() if path.is_dir()):
@@ -401,7 +482,85 @@ def ports() -> dict[Path, str]:
         ]
         header = ["hosts", "port", "who connects", "set by"]
         lines += ["", f"## {path.name}", "", *_table(header, rows)]
-    return {ROOT / "docs" / "ports.md": "\n".join(lines) + "\n"}
+    return {ROOT / "docs/reference/ports.md": "\n".join(lines) + "\n"}
+
+
+def places() -> dict[Path, str]:
+    """Return docs/reference/places.md: what lies where on a host, from the model."""
+    from ansible_collections.millrace.streaming.plugins.module_utils.host import secret_record
+    from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.artifacts import (
+        HOMES,
+        KEPT_HOMES,
+    )
+    from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.cluster import resolve
+    from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.crashes import CRASHES
+    from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.service import (
+        restart_mark,
+    )
+    from ansible_collections.millrace.streaming.plugins.plugin_utils.inventory.reading import (
+        from_directory,
+    )
+    from ansible_collections.millrace.streaming.plugins.plugin_utils.services.kafka import node
+
+    from docs import places
+
+    defaults: dict[str, Any] = {}
+    for path in ROOT.glob("roles/*/defaults/main.yml"):
+        defaults |= _yaml(path) or {}
+    # A copy: a lookup may write a secret beside the inventory.
+    with tempfile.TemporaryDirectory() as folder:
+        copied = shutil.copytree(ROOT / "inventories/full", Path(folder) / "full")
+        cluster = resolve(from_directory(copied))
+    own = {
+        f"{HOMES}/<product>-<version>-<checksum>": f"distributions, the last {KEPT_HOMES} of each",
+        f"{HOMES}/<product>": "link to the one that is in use",
+        "/usr/local/bin": "links to the command-line tools",
+        "/etc/systemd/system/<unit>.service": "the units",
+        "/etc/profile.d/kafka.sh": "`$KAFKA_BOOTSTRAP` and `$KAFKA_CLIENT_CONFIG` of login shells",
+        "/etc/sysusers.d/millrace-<product>.conf": "the accounts",
+        "/etc/tmpfiles.d/millrace-<product>.conf": "the age at which reports of crashes are removed",
+        "/etc/sysctl.d/60-millrace.conf": "settings of the kernel",
+        "/etc/needrestart/conf.d/millrace-<product>.conf": "updates restart none of the services",
+        "/etc/nftables.d/millrace.nft": "the firewall, if `host_firewall` is `nftables`",
+        restart_mark("<unit>"): "exists while the unit runs with older files than it has",
+        f"{CRASHES}/<product>": "ends of units, reports of the JVM, one heap dump",
+        node.OPERATION: "the operation that runs, or the last one; the lock of the cluster",
+        node.PREVIOUS: "what Kafka was started with, to go back to",
+        node.DYNAMIC_RECORD: "the keys that Millrace has set online",
+        secret_record.RECORD: "the generation of the secrets with which the host was deployed",
+        node.AUTHORIZER_LOG: "what Kafka's authorizer denied",
+    }
+    lines = [
+        "# Where everything lies on a host",
+        "",
+        _generated("places", "the model or docs/generate.py"),
+        "",
+        "From the inventory `full`, which has every service; directories of data are those of the",
+        "defaults. The ports of each inventory, and who connects: [ports](ports.md). What grows, and",
+        "what removes it: [places that grow](../operate/growth.md).",
+        "",
+        "Logs are in the journal: `journalctl -u UNIT`, with the units below. Exceptions:",
+        f"`{node.AUTHORIZER_LOG}`, and executors of Spark, which log below `/var/lib/spark/work`.",
+        "",
+        "## Services",
+        "",
+        *_table(
+            ["service", "account", "units", "configuration", "data", "ports"],
+            places.services(cluster, defaults),
+        ),
+        "",
+        "## Millrace's own",
+        "",
+        *_table(["path", "what"], [[_code(path), what] for path, what in own.items()]),
+        "",
+        "## Configuration files",
+        "",
+        "Millrace writes them: change the inventory, not the files. Names of logins, connectors and",
+        "jobs are those of the inventory `full`.",
+        "",
+        *_table(["file", "mode, owner, group", ""], places.configuration(cluster)),
+    ]
+    return {ROOT / "docs/reference/places.md": "\n".join(lines) + "\n"}
 
 
 def _generated(name: str, source: str) -> str:
@@ -410,21 +569,25 @@ def _generated(name: str, source: str) -> str:
     )
 
 
-def _variables(options: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    rows = []
-    for name, option in options.items():
-        kind = option["type"]
-        if "elements" in option:
-            kind += f" of {option['elements']}"
-        default = _code(option["default"]) if "default" in option else ""
-        default = "required" if option.get("required") else default
-        description = _sentence(option["description"])
-        if "choices" in option:
-            description += f" One of {', '.join(_code(choice) for choice in option['choices'])}."
-        if "options" in option:
-            description += f" Keys: {', '.join(_code(key) for key in option['options'])}."
-        rows.append([_code(name), kind, default, description])
-    return _table(["variable", "type", "default", "description"], rows)
+def _variables(options: Mapping[str, Mapping[str, Any]], kind: str = "variable") -> list[str]:
+    header = [kind, "type", "default", "description"]
+    return _table(header, [row for item in options.items() for row in _option_rows(*item)])
+
+
+def _option_rows(name: str, option: Mapping[str, Any]) -> Iterator[list[str]]:
+    """Yield the row of an option, then those of the keys of its entries."""
+    kind = option["type"]
+    if "elements" in option:
+        kind += f" of {option['elements']}"
+    default = _code(option["default"]) if "default" in option else ""
+    default = "required" if option.get("required") else default
+    description = _sentence(option["description"])
+    if "choices" in option:
+        description += f" One of {', '.join(_code(choice) for choice in option['choices'])}."
+    yield [_code(name), kind, default, description]
+    entry = f"{name}[]" if option["type"] == "list" else name
+    for key, nested in option.get("options", {}).items():
+        yield from _option_rows(f"{entry}.{key}", nested)
 
 
 def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
@@ -441,29 +604,34 @@ def _sentence(text: str | Sequence[str]) -> str:
     return joined if joined.endswith(".") else f"{joined}."
 
 
-def _yaml(path: Path) -> Any:  # noqa: ANN401 - a YAML document may be anything
+def _yaml(path: Path) -> Any:
     from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.files import parse_yaml
 
     return parse_yaml(path.read_text(encoding="utf-8"))
 
 
-def dashboards() -> dict[Path, str]:
-    """Return the dashboards of Grafana, one for each view."""
-    from apps.console.panels import FILE, views
-    from docs import grafana
-
-    return {FILE.parent / f"{view.name}.json": grafana.text(view) for view in views()}
-
-
 def alerts() -> dict[Path, str]:
-    """Return docs/alerts.md with the alerts that runs of tests/failover/test_alerts.py have seen.
+    """Return docs/operate/alerts.md with the alerts that runs of tests/failover/test_alerts.py have seen.
 
     They are in docs/alerts.json, which has what these write to build/alerts.json.
+
+    Raises:
+        ValueError: names the alerts that have no section there.
+
     """
     recorded = json.loads((ROOT / "docs/alerts.json").read_text(encoding="utf-8"))
     title = "## Seen on a real cluster"
-    page = ROOT / "docs/alerts.md"
+    page = ROOT / "docs/operate/alerts.md"
     above, _, _ = page.read_text(encoding="utf-8").partition(title)
+    rules = [
+        rule["alert"]
+        for file in sorted((ROOT / "roles/monitoring/files/alerts").glob("*.yml"))
+        for group in _yaml(file)["groups"]
+        for rule in group["rules"]
+    ]
+    if missing := [name for name in rules if f"\n### {name}\n" not in above]:
+        message = f"docs/operate/alerts.md needs a section for {', '.join(missing)}"
+        raise ValueError(message)
     rows = [
         [_alert(alert["alert"]), *(str(alert[key]) for key in ("fault", "lab", "fired", "cleared"))]
         for alert in recorded["alerts"]
@@ -495,13 +663,168 @@ def _alert(name: str) -> str:
     return f"[{name}](#{name.lower()})"
 
 
+def decisions() -> dict[Path, str]:
+    """Return docs/decisions/README.md, the list of the decisions by their headings."""
+    folder = ROOT / "docs/decisions"
+    lines = [
+        "# Decisions",
+        "",
+        _generated("decisions", "the headings of the decisions"),
+        "",
+        "Why Millrace is built as it is.",
+        "",
+    ]
+    for path in sorted(folder.glob("[0-9]*.md")):
+        heading = path.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
+        number, _, title = heading.partition(": ")
+        lines.append(f"- {number}: [{title}]({path.name})")
+    return {folder / "README.md": "\n".join(lines) + "\n"}
+
+
+def properties() -> dict[Path, str]:
+    """Return the pages with the properties that the default versions of Kafka and Connect know."""
+    from ansible_collections.millrace.streaming.plugins.module_utils.formats import (
+        key_table,
+        versions,
+    )
+
+    services = ROOT / "plugins/plugin_utils/services"
+    changes = [
+        "A changed value is taken by a running broker where `change` is `cluster-wide` or",
+        "`per-broker`, and otherwise with a restart; `site.yml` does what the key needs.",
+        "",
+    ]
+    documents = {}
+    for product, name, variable, release in (
+        ("kafka", "Kafka", "kafka_config", versions.KAFKA.default),
+        ("connect", "Kafka Connect", "connect_config", versions.PRODUCTS["connect"].default),
+    ):
+        table = key_table.read(services / product / "keys", release)
+        rows = [
+            [
+                _code(key),
+                about.get("type") or "",
+                "" if about.get("default") is None else _code(about["default"]),
+                _code(about["valid"]) if about.get("valid") else "",
+                about.get("update", "") or "",
+            ]
+            for key, about in table.items()
+        ]
+        lines = [
+            f"# Properties of {name}",
+            "",
+            _generated("properties", f"plugins/plugin_utils/services/{product}/keys"),
+            "",
+            f"The keys that `{variable}` may have with {name} {release}, as its binary names them.",
+            "[Configuration](configuration.md) says which layer sets them.",
+            "",
+            *(changes if product == "kafka" else []),
+            *_table(["property", "type", "default", "values", "change"], rows),
+        ]
+        documents[ROOT / f"docs/reference/properties-{product}.md"] = "\n".join(lines) + "\n"
+    return documents
+
+
+def modules() -> dict[Path, str]:
+    """Return docs/reference/modules.md, from the documentation of the modules."""
+    lines = [
+        "# Modules",
+        "",
+        _generated("modules", "DOCUMENTATION in plugins/modules"),
+        "",
+        "What the roles and playbooks are made of. Most options follow from the inventory and are",
+        "not listed: a task gives the ones that are. `ansible-doc millrace.streaming.NAME` shows",
+        "the same.",
+    ]
+    for path in sorted((ROOT / "plugins/modules").glob("*.py")):
+        lines += ["", *_module(path)]
+    return {ROOT / "docs/reference/modules.md": "\n".join(lines) + "\n"}
+
+
+def _module(path: Path) -> list[str]:
+    """Return the section of a module."""
+    from ansible.parsing.plugin_docs import read_docstring
+    from ansible_collections.millrace.streaming.plugins.plugin_utils import action
+
+    document: Mapping[str, Any] = read_docstring(str(path))["doc"]
+    lines = [f"## {path.stem}", "", _sentence(_marked(document["short_description"])), ""]
+    description = document["description"]
+    paragraphs = [description] if isinstance(description, str) else description
+    lines += [f"- {_marked(paragraph)}" for paragraph in paragraphs]
+    if options := action.options(path.stem):
+        lines += ["", *map(_marked, _variables(_typed(options), "option"))]
+    return lines
+
+
+def _typed(options: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Return options of a module with the type that Ansible takes where none is named."""
+    return {
+        name: {
+            "type": "str",
+            **option,
+            **({"options": _typed(option["suboptions"])} if "suboptions" in option else {}),
+        }
+        for name, option in options.items()
+    }
+
+
+def _marked(text: str) -> str:
+    """Return a text of a module's documentation with its markup in Markdown."""
+    text = re.sub(r"\bM\(millrace\.streaming\.(\w+)\)", r"[\1](#\1)", text)
+    return re.sub(r"\b(?:C|O|V|RV|M|I)\(((?:\\\)|[^)])*)\)", r"`\1`", text)
+
+
+RECORDS = re.compile(
+    r"(<!-- Records (\w+) of docs/benchmarks\.yml, .*? -->\n).*?(\n<!-- End of the records\. -->)",
+    re.DOTALL,
+)
+
+
+def performance() -> dict[Path, str]:
+    """Return docs/explain/performance.md, with the tables of the records in docs/benchmarks.yml."""
+    page = ROOT / "docs/explain/performance.md"
+    tables: Mapping[str, Mapping[str, Any]] = _yaml(ROOT / "docs/benchmarks.yml")
+
+    def written(place: re.Match[str]) -> str:
+        return "\n".join([place[1], *record_table(place[2], tables.get(place[2])), place[3]])
+
+    return {page: RECORDS.sub(written, page.read_text(encoding="utf-8"))}
+
+
+def record_table(name: str, table: Mapping[str, Any] | None) -> list[str]:
+    """Return a table of records, each with its date, commit and machine.
+
+    Raises:
+        ValueError: names the table that has no records, or the record that lacks one of these.
+
+    """
+    if not table:
+        message = f"docs/benchmarks.yml has no records {name}"
+        raise ValueError(message)
+    origin = ("date", "commit", "machine")
+    for record in table["records"]:
+        if missing := [key for key in origin if not record.get(key)]:
+            message = f"docs/benchmarks.yml: the record {record['what']!r} has no {missing[0]}"
+            raise ValueError(message)
+    rows = [
+        [record["what"], *record["figures"], *(str(record[key]) for key in origin)]
+        for record in table["records"]
+    ]
+    return _table([*table["columns"], *origin], rows)
+
+
 DOCUMENTS: dict[str, Callable[[], dict[Path, str]]] = {
     "alerts": alerts,
     "configuration": configuration,
-    "dashboards": dashboards,
+    "decisions": decisions,
     "errors": errors,
+    "forges": forges,
     "lab": lab,
+    "modules": modules,
+    "performance": performance,
+    "places": places,
     "ports": ports,
+    "properties": properties,
     "reliability": reliability,
     "topologies": topologies,
     "variables": variables,
@@ -526,6 +849,10 @@ def main(arguments: list[str] | None = None) -> int:
     unknown = [name for name in options.names if name not in DOCUMENTS]
     if unknown:
         parser.error(f"no document {', '.join(unknown)}; there are {', '.join(DOCUMENTS)}")
+    # Once an inventory was read, Ansible's importer is in charge, and misses packages of the clone.
+    importlib.import_module(
+        "ansible_collections.millrace.streaming.plugins.plugin_utils.operations.explain_report"
+    )
     documents: dict[Path, str] = {}
     for name in options.names or DOCUMENTS:
         documents |= DOCUMENTS[name]()
@@ -533,6 +860,7 @@ def main(arguments: list[str] | None = None) -> int:
     for path in old:
         sys.stdout.write(f"{path.relative_to(ROOT)} {'is stale' if options.check else 'written'}\n")
         if not options.check:
+            path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(documents[path], encoding="utf-8")
     return 1 if options.check and old else 0
 

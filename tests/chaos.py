@@ -27,8 +27,10 @@ PAGE = ROOT / "build/chaos.html"
 
 def order(seed: int, topology: Topology) -> Iterator[Fault]:
     """Yield faults without end, for one seed and one topology always the same."""
-    fitting = [one for one in FAULTS if not one.unsupported_reason(topology) and not one.long]
-    chosen = random.Random(seed)  # noqa: S311 - to be repeated, not to be secret
+    fitting = [
+        fault for fault in FAULTS if not fault.unsupported_reason(topology) and not fault.long
+    ]
+    chosen = random.Random(seed)
     while True:
         yield chosen.choice(fitting)
 
@@ -39,13 +41,13 @@ def main() -> int:
     parser.add_argument("--inventory", type=Path, required=True, help=argparse.SUPPRESS)
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10_000))
-    asked = parser.parse_args()
-    state = Path(tempfile.mkdtemp(prefix="chaos-", dir=asked.inventory.parent))
-    topology = describe(asked.inventory.resolve())
-    sys.stdout.write(f"seed {asked.seed}, {asked.minutes:g} minutes, records in {state}\n")
+    arguments = parser.parse_args()
+    state = Path(tempfile.mkdtemp(prefix="chaos-", dir=arguments.inventory.parent))
+    topology = describe(arguments.inventory.resolve())
+    sys.stdout.write(f"seed {arguments.seed}, {arguments.minutes:g} minutes, records in {state}\n")
     plays, folder = Plays(topology, state), state / "faults"
     with ledger_running(topology, over_ssh(topology), plays, folder, Target) as target:
-        broken = not all(_runs(target, asked.seed, time.monotonic() + 60 * asked.minutes))
+        broken = not all(_runs(target, arguments.seed, time.monotonic() + 60 * arguments.minutes))
         report, text = checked(target)
         target.save("chaos")
     ledger("page", target.folder, "--out", str(PAGE))

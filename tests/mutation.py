@@ -246,20 +246,20 @@ def bugs(module: str, original: str, sample: int) -> tuple[list[Bug], bool]:
     """
     candidates = [*_candidates(original)]
     if len(candidates) > sample:
-        random.Random(module).shuffle(candidates)  # noqa: S311 - no secret
-    known, found = {_meaning(original)}, list[Bug]()
+        random.Random(module).shuffle(candidates)
+    meanings, planned = {_meaning(original)}, list[Bug]()
     for name, occurrence in candidates:
-        if len(found) == sample:
-            return found, True
+        if len(planned) == sample:
+            return planned, True
         try:
             text = mutate_code(original, get_operator(name)(), occurrence)
         except AttributeError:  # it knows no name with dots among exceptions
             continue
         meaning = _meaning(text)
-        if meaning and meaning not in known:
-            known.add(meaning)
-            found.append(Bug(module, name.rpartition("/")[2], original, text))
-    return found, False
+        if meaning and meaning not in meanings:
+            meanings.add(meaning)
+            planned.append(Bug(module, name.rpartition("/")[2], original, text))
+    return planned, False
 
 
 def _candidates(original: str) -> Iterator[tuple[str, int]]:
@@ -304,9 +304,7 @@ def _meaning(text: str) -> str:
 @contextmanager
 def workers(count: int) -> Iterator[ProcessPoolExecutor]:
     """Give processes, each with a copy of the working tree for one bug at a time."""
-    names = subprocess.run(  # noqa: S603 - our own command
-        COPIED, cwd=ROOT, capture_output=True, text=True, check=True
-    ).stdout
+    names = subprocess.run(COPIED, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     context = multiprocessing.get_context("fork")
     free = context.SimpleQueue()
     with tempfile.TemporaryDirectory(prefix="millrace-mutate-") as directory:
@@ -343,12 +341,12 @@ def _keep_compiled(directory: Path) -> None:
         if source is None:
             return compile_code(self, fullname)
         name = self.get_filename(fullname).encode()
-        kept = directory / hashlib.sha256(name + b"\0" + source).hexdigest()
-        if not kept.exists():
-            new = kept.with_suffix(f".{os.getpid()}")
+        compiled = directory / hashlib.sha256(name + b"\0" + source).hexdigest()
+        if not compiled.exists():
+            new = compiled.with_suffix(f".{os.getpid()}")
             new.write_bytes(marshal.dumps(compile_code(self, fullname)))
-            new.replace(kept)
-        return marshal.loads(kept.read_bytes())  # noqa: S302 - written above
+            new.replace(compiled)
+        return marshal.loads(compiled.read_bytes())  # noqa: S302 - written above
 
     loader.get_code = get_code
 
@@ -399,9 +397,9 @@ def examine(module: str, tests: Sequence[str], pool: ProcessPoolExecutor, sample
 
     """
     begun = time.monotonic()
-    code, said = pool.submit(run_tests, tests).result()
+    code, output = pool.submit(run_tests, tests).result()
     if code:
-        sys.exit(f"the tests of {module} fail without a bug:\n{said}")
+        sys.exit(f"the tests of {module} fail without a bug:\n{output}")
     seconds = 60 + 10 * (time.monotonic() - begun)
     planned, is_sample = bugs(module, (ROOT / module).read_text(encoding="utf-8"), sample)
     result = Result(module, is_sample)

@@ -345,12 +345,12 @@ async def _failed(request: Request, error: Exception) -> Response:
     return JSONResponse({"message": "The console has failed; see its journal."}, 500)
 
 
-def secured(application: Starlette) -> Any:  # noqa: ANN401 - an ASGI application
+def secured(application: Starlette) -> Any:
     """Return an application of which every answer has the headers of `HEADERS`."""
     added = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
 
-    async def wrapped(scope: Any, receive: Any, send: Any) -> None:  # noqa: ANN401 - ASGI's
-        async def with_headers(message: Any) -> None:  # noqa: ANN401 - ASGI's
+    async def wrapped(scope: Any, receive: Any, send: Any) -> None:
+        async def with_headers(message: Any) -> None:
             if message["type"] == "http.response.start":
                 message["headers"] = [*message["headers"], *added]
             await send(message)

@@ -47,7 +47,7 @@ def use() -> None:
 def _codec(name: str) -> Callable[[Callable[[bytes], bytes]], Callable[[Any], bytes]]:
     def decorate(decompress: Callable[[bytes], bytes]) -> Callable[[Any], bytes]:
         @functools.wraps(decompress)
-        def decompressed(data: Any) -> bytes:  # noqa: ANN401  kafka-python has no types
+        def decompressed(data: Any) -> bytes:
             try:
                 return decompress(bytes(data))
             except (ValueError, IndexError, zlib.error) as error:
@@ -66,7 +66,7 @@ def _append(output: bytearray, data: bytes | bytearray) -> None:
     output += data
 
 
-def _library(name: str) -> Any:  # noqa: ANN401 - ctypes has no types
+def _library(name: str) -> Any:
     try:
         return ctypes.CDLL(name)
     except OSError as error:
@@ -251,14 +251,14 @@ class _EscapedText(bytes):
 class _EscapedBuffer(bytearray):
     """A batch with parts of `_EscapedText`."""
 
-    def __getitem__(self, key: Any) -> Any:  # noqa: ANN401 - as in bytearray
+    def __getitem__(self, key: Any) -> Any:
         selected = super().__getitem__(key)
         return _EscapedText(selected) if isinstance(key, slice) else selected
 
 
 def _with_any_names(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
     @functools.wraps(read)
-    def read_record(batch: Any) -> Any:  # noqa: ANN401  kafka-python has no types
+    def read_record(batch: Any) -> Any:
         try:
             return read(batch)
         except UnicodeDecodeError:

@@ -52,7 +52,7 @@ class Collector:
         """Read one service once."""
         try:
             result = self._readers[name]()
-        except Exception as error:  # noqa: BLE001, RUF100 - whatever it is, the page shows it
+        except Exception as error:  # whatever it is, the page shows it
             LOG.warning("%s cannot be read: %s: %s", name, type(error).__name__, error)
             result = {"error": f"{type(error).__name__}: {error}"}
         with self._lock:

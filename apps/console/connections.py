@@ -35,7 +35,7 @@ class Listener(socket.socket):
         made = socket.create_server((address, port), family=family, dualstack_ipv6=both)
         return cls(fileno=made.detach())
 
-    def __init__(self, *arguments: Any, **options: Any) -> None:  # noqa: ANN401 - as in socket
+    def __init__(self, *arguments: Any, **options: Any) -> None:
         """Begin without connections."""
         super().__init__(*arguments, **options)
         self._connections: list[tuple[dict[str, int], socket.socket]] = []
@@ -76,7 +76,7 @@ class Connection(H11Protocol):
     first_seconds: ClassVar[float] = 10.0
     seconds: ClassVar[float] = 60.0
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # its caller gives it nothing else
         """Begin to watch it."""
         super().connection_made(transport)
         self._last: RequestResponseCycle | None = None

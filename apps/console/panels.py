@@ -9,9 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-FILE = (
-    Path(__file__).resolve().parent.parent.parent / "roles/monitoring/files/dashboards/panels.yml"
-)
+FILE = Path(__file__).with_name("panels.yml")
 HOST = "$host"
 GRAPH, NUMBER = "graph", "number"
 _LABEL = re.compile(r"\{\{\s*(\w+)\s*\}\}")

@@ -51,7 +51,7 @@ class Prometheus:
         self._address = str(settings["address"])
         self._server = _Server([self._address], settings.get("authority", ""), headers=headers)
 
-    def data(self, path: str, **parameters: object) -> Any:  # noqa: ANN401 - JSON
+    def data(self, path: str, **parameters: object) -> Any:
         """Return what its interface answers.
 
         Raises:

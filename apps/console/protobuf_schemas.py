@@ -195,7 +195,7 @@ class _TypesOfAny:
     def __init__(self, pool: DescriptorPool) -> None:
         self._pool = pool
 
-    def FindMessageTypeByName(self, name: str) -> Any:  # noqa: ANN401 - as in DescriptorPool
+    def FindMessageTypeByName(self, name: str) -> Any:
         """Return the descriptor of a message."""
         try:
             descriptor = self._pool.FindMessageTypeByName(name)
@@ -205,10 +205,10 @@ class _TypesOfAny:
         return descriptor
 
 
-class _Refuse(ErrorListener):  # type: ignore[misc]
+class _Refuse(ErrorListener):  # type: ignore[misc]  # antlr4 has no types
     """Refuses what is not in the grammar; by default ANTLR guesses and goes on."""
 
-    def syntaxError(self, *details: Any) -> None:  # noqa: ANN401 - as in ErrorListener
+    def syntaxError(self, *details: Any) -> None:
         """Raise an error with line and message."""
         _, _, line, _, message, _ = details
         reason = f"line {line}: {message}"
@@ -221,7 +221,7 @@ def _refuse_large(size: int) -> None:
         raise ValueError(message)
 
 
-def _checked_types(scope: str, outer: Any) -> Iterator[str]:  # noqa: ANN401 - as above
+def _checked_types(scope: str, outer: Any) -> Iterator[str]:
     """Return the full names of the types of a file or message, each with all that it contains.
 
     Raises:
@@ -239,7 +239,7 @@ def _checked_types(scope: str, outer: Any) -> Iterator[str]:  # noqa: ANN401 - a
             yield from _checked_types(name, descriptor)
 
 
-def _file(source: Source) -> Any:  # noqa: ANN401 - Protobuf has no types
+def _file(source: Source) -> Any:
     """Return the descriptor of a schema."""
     try:
         file = _FILE.FromString(base64.b64decode(source.schema, validate=True))
@@ -249,7 +249,7 @@ def _file(source: Source) -> Any:  # noqa: ANN401 - Protobuf has no types
     return file
 
 
-def _parsed(text: str) -> Any:  # noqa: ANN401 - as above
+def _parsed(text: str) -> Any:
     tree = Parser(setup_lexer=_set_up_lexer, setup_parser=_set_up).parse(text)
     file = _FILE(syntax=tree.syntax or "proto2")
     if tree.edition:
@@ -267,7 +267,7 @@ def _parsed(text: str) -> Any:  # noqa: ANN401 - as above
     return file
 
 
-def _set_up(recognizer: Any) -> None:  # noqa: ANN401 - ANTLR has no types
+def _set_up(recognizer: Any) -> None:
     recognizer.removeErrorListeners()
     recognizer.addErrorListener(_Refuse())
 
@@ -285,7 +285,7 @@ def _set_up_lexer(lexer: ProtobufLexer) -> None:
     _set_up(lexer)
 
 
-def _add_message(message: Any, declaration: ast.Message | ast.Group) -> None:  # noqa: ANN401 - as above
+def _add_message(message: Any, declaration: ast.Message | ast.Group) -> None:
     message.name = declaration.name
     for element in declaration.elements:
         match element:
@@ -305,7 +305,7 @@ def _add_message(message: Any, declaration: ast.Message | ast.Group) -> None:  #
                 _add_field(message, element)
 
 
-def _add_oneof(message: Any, oneof: ast.OneOf) -> None:  # noqa: ANN401 - as above
+def _add_oneof(message: Any, oneof: ast.OneOf) -> None:
     index = len(message.oneof_decl)
     message.oneof_decl.add(name=oneof.name)
     for element in oneof.elements:
@@ -313,7 +313,7 @@ def _add_oneof(message: Any, oneof: ast.OneOf) -> None:  # noqa: ANN401 - as abo
             _add_field(message, element).oneof_index = index
 
 
-def _add_field(message: Any, declaration: ast.Field | ast.Group | ast.MapField) -> Any:  # noqa: ANN401 - as above
+def _add_field(message: Any, declaration: ast.Field | ast.Group | ast.MapField) -> Any:
     field = message.field.add(
         name=declaration.name, number=declaration.number, label=_FIELD.LABEL_REPEATED
     )
@@ -346,7 +346,7 @@ def _entry_name(field: str) -> str:
     return re.sub(r"(?:^|_)(.?)", lambda match: match[1].upper(), field) + "Entry"
 
 
-def _add_enum(enum: Any, declaration: ast.Enum) -> None:  # noqa: ANN401 - as above
+def _add_enum(enum: Any, declaration: ast.Enum) -> None:
     enum.name = declaration.name
     for element in declaration.elements:
         if isinstance(element, ast.EnumValue):

@@ -79,7 +79,7 @@ class Reading:
         }
         # The libraries that a setting names are on this process's path alone.
         path = os.pathsep.join(filter(None, sys.path))
-        with subprocess.Popen(  # noqa: S603 - no part of it is of a request
+        with subprocess.Popen(  # no part of it is of a request
             [sys.executable, "-m", self._worker],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

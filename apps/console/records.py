@@ -112,7 +112,7 @@ def fetch(connection: Connection, request: Request) -> Fetched:
 
 
 def _poll(
-    consumer: Any,  # noqa: ANN401  kafka-python has no types
+    consumer: Any,
     request: Request,
     end: int,
     deadline: float,
@@ -160,7 +160,7 @@ def _reason(error: Exception) -> str:
     return f"their batch is damaged ({type(error).__name__})"
 
 
-def _size(record: Any) -> int:  # noqa: ANN401  as above
+def _size(record: Any) -> int:
     values = [record.key, record.value, *(value for header in record.headers for value in header)]
     return sum(len(value or b"") for value in values)
 
@@ -173,7 +173,7 @@ def _refused(error: Exception, request: Request) -> RecordsError:
     return RecordsError(f"Kafka does not answer: {type(error).__name__}", 503)
 
 
-def _shown(record: Any) -> dict[str, Any]:  # noqa: ANN401  as above
+def _shown(record: Any) -> dict[str, Any]:
     headers = [(name[:SHOWN_BYTES], text(value)) for name, value in record.headers[:_HEADERS]]
     return {
         "offset": record.offset,

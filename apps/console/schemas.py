@@ -89,7 +89,7 @@ class Schema:
         except MemoryError as error:
             message = "decoding it needs more memory than it may use"
             raise SchemaError(message) from error
-        except Exception as error:  # noqa: BLE001, RUF100 - any bytes may be in a record
+        except Exception as error:  # any bytes may be in a record
             message = f"it is no value of its schema ({_reason(error)})"
             raise SchemaError(message) from error
         return "".join(map(_visible, beginning))
@@ -235,7 +235,7 @@ def _parsed(entries: Sequence[Mapping[str, Any]]) -> Schema:
         return _unusable(f"it is {kind[:MOST_REASON]}, which is not decoded here")
     try:
         return _PARSERS[kind](entries)
-    except Exception as error:  # noqa: BLE001, RUF100 - the libraries raise many kinds
+    except Exception as error:  # the libraries raise many kinds
         return _unusable(f"its schema, in {kind}, cannot be understood ({_reason(error)})")
 
 
@@ -258,7 +258,7 @@ class _Reader(avro.io.DatumReader):
 
     parts = 0
 
-    def read_data(self, *arguments: Any) -> Any:  # noqa: ANN401 - of any schema
+    def read_data(self, *arguments: Any) -> Any:
         self.parts += 1
         if self.parts > MOST_PARTS:
             raise ValueError

@@ -71,7 +71,7 @@ def main() -> int:
     except records.RecordsError as error:
         _write({"error": str(error), "status": error.status})
         return 1
-    except Exception as error:  # noqa: BLE001, RUF100 - whatever it is, the user learns of it
+    except Exception as error:  # whatever it is, the user learns of it
         _write({"error": f"Reading records has failed: {type(error).__name__}", "status": 500})
         return 1
     return 0

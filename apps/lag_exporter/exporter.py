@@ -37,7 +37,7 @@ class Exporter:
         begin = time.monotonic()
         try:
             reading = self._read()
-        except Exception as error:  # noqa: BLE001, RUF100 - whatever it is, the next reading may succeed
+        except Exception as error:  # whatever it is, the next reading may succeed
             reading = Reading(problems=(f"{type(error).__name__}: {error}",))
         now = time.monotonic()
         self._say(reading.problems)

@@ -23,7 +23,7 @@ def server(address: str, port: int, text: Callable[[], str]) -> ThreadingHTTPSer
     class Handler(BaseHTTPRequestHandler):
         timeout = _CLIENT_SECONDS
 
-        def do_GET(self) -> None:  # noqa: N802, RUF100 - the name that http.server calls
+        def do_GET(self) -> None:  # the name that http.server calls
             if self.path.partition("?")[0] != PATH:
                 self.send_error(HTTPStatus.NOT_FOUND, f"the metrics are at {PATH}")
                 return
@@ -34,7 +34,7 @@ def server(address: str, port: int, text: Callable[[], str]) -> ThreadingHTTPSer
             self.end_headers()
             self.wfile.write(body)
 
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002, RUF100 - as http.server
+        def log_message(self, format: str, *args: object) -> None:  # as http.server
             """Log no requests."""
 
     return ThreadingHTTPServer((address, port), Handler)

@@ -56,7 +56,7 @@ class Clients:
         """How long a producer tries to deliver a record."""
         return self._delivery_ms / 1000
 
-    def producer(self, **settings: object) -> Any:  # noqa: ANN401  kafka-python has no types
+    def producer(self, **settings: object) -> Any:
         """Return an idempotent producer that sends at once and gives up late."""
         return clients.producer(
             self._connection,
@@ -80,7 +80,7 @@ class Clients:
         """
         return TransactionalProducer(self.producer(transactional_id=name))
 
-    def consumer(self, group: str | None = None, isolation: Isolation = "read_uncommitted") -> Any:  # noqa: ANN401  as above
+    def consumer(self, group: str | None = None, isolation: Isolation = "read_uncommitted") -> Any:
         """Return a consumer from the beginning that never commits by itself.
 
         It raises an error when an offset is gone instead of jumping. It fetches in large steps, for

@@ -154,7 +154,7 @@ _PLAIN: Mapping[type, tuple[str, Callable[[object], bool]]] = {
 }
 
 
-def _value(kind: Any, value: object, where: str) -> Any:  # noqa: ANN401 - of a field's type
+def _value(kind: Any, value: object, where: str) -> Any:
     """Return a value of JSON as a type wants it: plain, optional, a choice, a list, an object."""
     choices = get_args(kind)
     if kind in _PLAIN:
@@ -172,7 +172,7 @@ def _value(kind: Any, value: object, where: str) -> Any:  # noqa: ANN401 - of a 
     return _object(kind, value, where)
 
 
-def _object(kind: Any, value: object, where: str) -> Any:  # noqa: ANN401 - any of the dataclasses
+def _object(kind: Any, value: object, where: str) -> Any:
     """Return an object of JSON as a dataclass: every field of it, and no other."""
     if not isinstance(value, dict):
         _refuse(where or "all of it", "must be an object")

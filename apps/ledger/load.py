@@ -64,7 +64,7 @@ class Session:
     it was handed counts as `info` whatever the exception's name.
     """
 
-    def __init__(self, name: str, producer: Any, run: Run, answers: deque[Answer]) -> None:  # noqa: ANN401  kafka-python has no types
+    def __init__(self, name: str, producer: Any, run: Run, answers: deque[Answer]) -> None:
         """Take over a new producer; answers go to `answers`."""
         self.name = name
         self.trouble: str | None = None
@@ -106,7 +106,7 @@ class Session:
             self._answer("info", record, why)
         close_now(self._producer)
 
-    def _acknowledged(self, record: Planned, metadata: Any) -> None:  # noqa: ANN401  as above
+    def _acknowledged(self, record: Planned, metadata: Any) -> None:
         at = time.monotonic()
         sent = self._pending.pop(record, None)
         if sent is not None:

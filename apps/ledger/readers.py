@@ -46,7 +46,7 @@ class Progress:
         self._topic = topic
         self._markers = markers
 
-    def poll(self, consumer: Any) -> None:  # noqa: ANN401  kafka-python has no types
+    def poll(self, consumer: Any) -> None:
         """Record what one poll returns; an error is recorded, and followed by a pause."""
         try:
             batches = consumer.poll(timeout_ms=POLL_MS)
@@ -66,7 +66,7 @@ class Progress:
         if self._markers:
             self._pass_markers(consumer)
 
-    def _pass_markers(self, consumer: Any) -> None:  # noqa: ANN401  as above
+    def _pass_markers(self, consumer: Any) -> None:
         # A marker, or an aborted record, has an offset and is never given.
         try:
             for place in consumer.assignment():
@@ -152,7 +152,7 @@ class Live(threading.Thread):
         self.progress.finish(self._ends)
         self._consumer.close(autocommit=False, timeout_ms=ASK_MS)
 
-    def _placed(self) -> Any:  # noqa: ANN401  as above
+    def _placed(self) -> Any:
         """Return a new consumer: a group's goes on where it committed, another where it is."""
         isolation = self._isolation or "read_uncommitted"
         consumer = self._clients.consumer(self._group, isolation)

@@ -27,7 +27,7 @@ def compile_sources(home: Path, classes: Path) -> None:
     """
     command = ["java", "-cp", f"{home}/jars/*", "scala.tools.nsc.Main", "-usejavacp"]
     sources = sorted(map(str, SOURCES.glob("*.scala")))
-    subprocess.run([*command, "-d", str(classes), *sources], check=True)  # noqa: S603 - fixed words
+    subprocess.run([*command, "-d", str(classes), *sources], check=True)
 
 
 def pack(classes: Path, jar: Path) -> None:

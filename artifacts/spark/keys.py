@@ -113,7 +113,7 @@ def _registered(home: Path, objects: Iterable[str]) -> Iterator[tuple[str, Entry
         for key in registry.keySet():
             converter = registry.get(key).valueConverter()
 
-            def convert(text: str, converter: Any = converter) -> tuple[Any, str]:  # noqa: ANN401 - Java's
+            def convert(text: str, converter: Any = converter) -> tuple[Any, str]:
                 try:
                     return _plain(converter.apply(text)), ""
                 except Py4JJavaError as error:
@@ -124,7 +124,7 @@ def _registered(home: Path, objects: Iterable[str]) -> Iterator[tuple[str, Entry
         gateway.shutdown()
 
 
-def _plain(value: Any) -> Any:  # noqa: ANN401 - Java's
+def _plain(value: Any) -> Any:
     """Return what an optional value holds."""
     some = hasattr(value, "getClass") and value.getClass().getName() == "scala.Some"
     return value.get() if some else value

@@ -54,12 +54,12 @@ def send(key, value, headers):
 
 def store(path):
     """Copy a frame: it has its name only when it is complete, and its data are on the disk."""
-    part = options.store / f".{path.name}"
-    with path.open("rb") as source, part.open("wb") as target:
+    unfinished = options.store / f".{path.name}"
+    with path.open("rb") as source, unfinished.open("wb") as target:
         shutil.copyfileobj(source, target)
         target.flush()
         os.fsync(target.fileno())
-    part.rename(options.store / path.name)
+    unfinished.rename(options.store / path.name)
 
 
 sent = {"chunks": 0, "references": 0}

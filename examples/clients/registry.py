@@ -61,8 +61,8 @@ def protobuf(registry, name, fields):
     deserialize = ProtobufDeserializer(made, schema_registry_client=registry)
 
     def to_dict(data, context):
-        found = deserialize(data, context)
-        return {field: getattr(found, field) for field in fields}
+        record = deserialize(data, context)
+        return {field: getattr(record, field) for field in fields}
 
     return lambda values, context: serialize(made(**values), context), to_dict
 
@@ -79,7 +79,9 @@ registry = SchemaRegistryClient(properties(directory / "schema-registry.conf"))
 serializers = {"avro": avro, "json": json_schema, "protobuf": protobuf}[name]
 to_key, from_key = serializers(registry, "Key", KEY)
 to_value, from_value = serializers(registry, "Order", ORDER)
-key, value = (SerializationContext(topic, x) for x in (MessageField.KEY, MessageField.VALUE))
+key, value = (
+    SerializationContext(topic, field) for field in (MessageField.KEY, MessageField.VALUE)
+)
 
 # It says itself what it reads, yet the library wants a group, and the user a grant for it.
 consumer = Consumer({**login, "group.id": "shop", "enable.auto.commit": False})

@@ -37,11 +37,11 @@ class Relay(BaseHTTPRequestHandler):
         for url in urls:
             request = urllib.request.Request(url + self.path, body, headers, method=self.command)  # noqa: S310 - of clients.yml
             try:
-                with urllib.request.urlopen(request, context=context, timeout=30) as answer:  # noqa: S310 - as above
+                with urllib.request.urlopen(request, context=context, timeout=30) as response:  # noqa: S310 - as above
                     status, kind, data = (
-                        answer.status,
-                        answer.headers["Content-Type"],
-                        answer.read(),
+                        response.status,
+                        response.headers["Content-Type"],
+                        response.read(),
                     )
             except urllib.error.HTTPError as error:
                 status, kind, data = error.code, error.headers["Content-Type"], error.read()

@@ -17,7 +17,9 @@ login = dict(line.split("=", 1) for line in lines if line and line[0] != "#")
 topics = []
 for text in sys.argv[2:]:
     name, partitions, *config = text.split(":")
-    topics.append(NewTopic(name, int(partitions), config=dict(one.split("=") for one in config)))
+    topics.append(
+        NewTopic(name, int(partitions), config=dict(setting.split("=") for setting in config))
+    )
 
 admin = AdminClient(login)  # kept: results come only while it exists
 for name, result in admin.create_topics(topics).items():

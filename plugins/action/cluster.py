@@ -73,7 +73,7 @@ class ActionModule(LocalAction):
         problems += engine.check_hosts(RULES, hosts)
         return outcome(problems, *validation.HOSTS)
 
-    def _accepted(self, found: Mapping[str, Inspection]) -> Secrets | None:
+    def _accepted(self, inspections: Mapping[str, Inspection]) -> Secrets | None:
         """Return the secrets as those that replace the ones of hosts and the passwords of Kafka.
 
         None where there is nothing to replace.
@@ -81,7 +81,7 @@ class ActionModule(LocalAction):
         current, cluster = self.cluster.inventory.secrets, self.cluster
         records = [
             secret_store.deployed_with(inspection.secrets, cluster.deployed(name))
-            for name, inspection in found.items()
+            for name, inspection in inspections.items()
         ]
         missing = {
             record

@@ -16,15 +16,16 @@ class ActionModule(LocalAction):
     def act(self, args: dict[str, Any]) -> dict[str, Any]:
         """Return packages that are missing, and commands; `needed` is whether the host has any."""
         del args
-        inspected = inventory.plain(self.variables[run.INSPECTION])["found"]
+        inspection = inventory.plain(self.variables[run.INSPECTION])["inspection"]
+        software, network = inspection["software"], inspection["network"]
         needs = desired.of_host(
-            self.cluster.host(self.host), inspected["javas"], inspected["time_service"]
+            self.cluster.host(self.host), software["javas"], inspection["clock"]["service"]
         )
         if not self.cluster.services(self.host):
             needs["java_package"] = ""  # no JVM runs there
         firewall = desired.of_firewall(
-            self.cluster, self.host, has_nft=inspected["nft"], is_there=bool(inspected["firewall"])
+            self.cluster, self.host, has_nft=network["nft"], is_there=bool(network["firewall"])
         )
-        packages = desired.of_packages(self.cluster, self.host, inspected["programs"])
+        packages = desired.of_packages(self.cluster, self.host, software["programs"])
         needed = any(needs[name] for name in OF_HOST) or any(firewall.values())
         return {"changed": False, "needed": needed, **needs, **firewall, **packages}

@@ -4,9 +4,11 @@ from typing import Any
 
 from ansible.errors import AnsibleConnectionFailure
 
+from ..module_utils.host.certificate_expiry import LEAST_DAYS
 from ..module_utils.host.operation_file import FINISHED, RUNNING
 from ..plugin_utils import operation
 from ..plugin_utils.action import Action
+from ..plugin_utils.cluster.x509 import ends_within
 from ..plugin_utils.services.kafka.security import pem_stores
 
 
@@ -45,4 +47,7 @@ class ActionModule(Action):
                 raise
             # With any_errors_fatal Ansible would end the play, though it ignores such a host.
             result = {"changed": False, "not_reached": str(error)}
+        shown = result.pop("certificates", None)
+        if shown is not None:
+            result["expiring"] = ends_within(shown, LEAST_DAYS)
         return {**result, "lock_hosts": lock_hosts}

@@ -25,10 +25,9 @@ class ActionModule(Action):
         node = self.cluster.kafka[self.host]
         if node.mode != "kraft":  # the broker writes meta.properties itself
             return {"changed": False, "formatted": [], "observer": False}
-        inspection = inventory.plain(self.variables.get(run.INSPECTION, {})).get("found", {})
-        inspected = {
-            directory["path"]: directory for directory in inspection.get("directories", [])
-        }
+        answer = inventory.plain(self.variables.get(run.INSPECTION, {}))
+        disks = answer.get("inspection", {}).get("disks", {})
+        inspected = {directory["path"]: directory for directory in disks.get("directories", [])}
         dirs = [
             LogDir(path, exists=bool(directory.get("exists")), meta=directory.get("meta"))
             for path in options["log_dirs"]

@@ -1,15 +1,18 @@
 """The control node's part of the module preflight: the model says what to inspect."""
 
 import time
-from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
 from ansible.errors import AnsibleConnectionFailure
 
+from ..module_utils.formats.values import mapping
+from ..plugin_utils import run
 from ..plugin_utils.action import Action
 from ..plugin_utils.cluster import desired, firewall, registry
 from ..plugin_utils.cluster.cluster import Cluster
+from ..plugin_utils.cluster.jvm_options import asked
+from ..plugin_utils.rules import shared
 from ..plugin_utils.rules.inspection import InspectedHost, Inspection
 from ..plugin_utils.services.kafka import stores
 from ..plugin_utils.services.kafka.rules.quorum import holds_metadata
@@ -25,6 +28,18 @@ def peers(cluster: Cluster, name: str) -> list[str]:
     """Return the names of the other hosts that have a firewall."""
     hosts = [host for host in cluster.firewalls if host != name]
     return list(dict.fromkeys(peer for host in hosts for peer in cluster.names(host)))
+
+
+def schedules(cluster: Cluster, name: str) -> list[str]:
+    """Return the times of the jobs whose drivers run on a host."""
+    jobs = cluster.spark[name].drivers.jobs_here if name in cluster.spark else []
+    return list(dict.fromkeys(job.schedule for job in jobs if job.timer))
+
+
+def java_options(cluster: Cluster, name: str) -> list[str]:
+    """Return the lists of options that the Java of a host is asked about."""
+    lists = [asked(words) for _, _, words in shared.java_options_of(cluster, name)]
+    return list(dict.fromkeys(filter(None, lists)))
 
 
 def options(cluster: Cluster, name: str) -> dict[str, Any]:
@@ -48,9 +63,12 @@ def options(cluster: Cluster, name: str) -> dict[str, Any]:
         "firewall": [firewall.UNIT, firewall.FILE],
         "ports": [port for _, port in cluster.ports(name)],
         "shared_dir": cluster.spark[name].shared_dir if name in cluster.spark else "",
-        "java_home": host.settings["java_home"],
+        "java_homes": host.java_homes,
+        "java_options": java_options(cluster, name),
         "kafka_user": host.settings["kafka_user"],
         "units": registry.UNITS,
+        "kernel_settings": [str(setting) for setting in mapping(host.settings["host_sysctl"])],
+        "schedules": schedules(cluster, name),
     }
 
 
@@ -73,18 +91,18 @@ class ActionModule(Action):
                 raise
             # With any_errors_fatal Ansible would end the play without a word, though it ignores it.
             return {"changed": False, "not_reached": str(error)}
-        if not result.get("failed") and "found" in result:
+        if not result.get("failed") and "inspection" in result:
             result["clock_offset"] = clock_offset(before, result.pop("time"), time.time())
-            result["empty_controller"] = self._is_empty_controller(name, result)
+            inspected = run.inspection_of(name, result)
+            result["empty_controller"] = self._is_empty_controller(name, inspected)
             result["current_files"] = (
                 desired.digest(files) if result.pop("files_current", False) else ""
             )
         return result
 
-    def _is_empty_controller(self, name: str, answer: Mapping[str, Any]) -> bool:
+    def _is_empty_controller(self, name: str, inspection: Inspection) -> bool:
         """Return whether the host is a controller without records of its quorum."""
         node = self.cluster.kafka.get(name)
-        if node is None or not node.is_controller or not answer["found"]:
+        if node is None or not node.is_controller:
             return False
-        inspection = Inspection.of(answer["found"], answer["clock_offset"])
         return holds_metadata(InspectedHost(self.cluster, name, inspection)) is False

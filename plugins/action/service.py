@@ -91,11 +91,11 @@ class ActionModule(Action):
         packages = self._spark.drivers.packages(job)
         return packages.unpacked if packages else {}
 
-    def _of_former_jobs(self, found: Any, _: object) -> dict[str, Any]:  # noqa: ANN401
+    def _of_former_jobs(self, found: Any, _: object) -> dict[str, Any]:
         self._refuse_defaults()
         return desired.of_former_jobs(self._spark, found)
 
-    def _of_former_monitoring(self, found: Any, _: object) -> dict[str, Any]:  # noqa: ANN401
+    def _of_former_monitoring(self, found: Any, _: object) -> dict[str, Any]:
         self._refuse_defaults()
         return desired.of_former_monitoring(self.cluster, self.host, found)
 
@@ -184,7 +184,7 @@ class ActionModule(Action):
             raise AnsibleActionFail(message)
 
     @property
-    def _untyped(self) -> Any:  # noqa: ANN401  ansible-core gives these methods no types
+    def _untyped(self) -> Any:
         return self
 
     def _transfer(self, tarball: Path) -> str:

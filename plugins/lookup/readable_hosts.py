@@ -69,7 +69,7 @@ class LookupModule(LookupBase):
         self,
         terms: Sequence[str],
         variables: Mapping[str, Any] | None = None,
-        **options: Any,  # noqa: ANN401 - as documented
+        **options: Any,
     ) -> list[str]:
         """Return the pattern, or the hosts with a service if those of others cannot be read.
 

@@ -115,7 +115,7 @@ class Group:
         self.rest = rest
         self._failed: set[str] = set()
 
-    def call(self, method: str, path: str, body: object = None) -> Any:  # noqa: ANN401 - JSON
+    def call(self, method: str, path: str, body: object = None) -> Any:
         """Send a request, again while the group is rebalancing.
 
         Raises:
@@ -148,7 +148,7 @@ class Group:
             for name in without_status
         }
 
-    def offsets(self, name: str) -> Any:  # noqa: ANN401 - JSON
+    def offsets(self, name: str) -> Any:
         """Return the offsets of a connector (KIP-875)."""
         return self.call("GET", connectors.path(name, "/offsets"))["offsets"]
 

@@ -10,9 +10,15 @@ description:
     Java, of the time service and of nftables that are missing, the lines of a shell script that
     loads the kernel settings and mounts the file systems, and of one that loads the firewall;
     and the packages of exporters, Prometheus and Alertmanager that are missing, by their role.
-    RV(needed) says whether there is anything but packages of Java and of monitoring.
 attributes:
   check_mode:
     description: Changes no host, so it does the same.
     support: full
+"""
+
+RETURN = r"""
+needed:
+  description: Whether there is anything but packages of Java and of monitoring.
+  returned: always
+  type: bool
 """

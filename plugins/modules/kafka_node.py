@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from pathlib import Path
@@ -10,8 +11,8 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ..module_utils.formats.pem import bodies
 from ..module_utils.host import (
-    certificate_expiry,
     dynamic_record,
     operation_file,
     paths,
@@ -140,6 +141,16 @@ def request(module: AnsibleModule, mark: Path) -> None:
         restart.add_to_mark(mark, {"asked for": []})
 
 
+def first_certificates(paths: list[str]) -> dict[str, str]:
+    """Return the first certificate of each PEM file, without its frame, of those that have one."""
+    first: dict[str, str] = {}
+    for path in paths:
+        with contextlib.suppress(OSError):
+            certificates = bodies(Path(path).read_text(errors="replace"))
+            first.update({path: certificates[0]} if certificates else {})
+    return first
+
+
 def main() -> None:
     """Run the module."""
     module = AnsibleModule(
@@ -152,7 +163,7 @@ def main() -> None:
             "restore": {"type": "bool", "default": False},
             "take": {"type": "bool", "default": False},
             "over": {"type": "str", "default": ""},
-            "keystores": {"type": "list", "elements": "path", "default": []},
+            "keystores": {"type": "list", "elements": "path", "default": [], "no_log": False},
             "dynamic_record": {"type": "path", "default": dynamic_record.PATH},
         },
         supports_check_mode=True,
@@ -188,7 +199,7 @@ def main() -> None:
         else [],
         container=Path("/run/systemd/container").exists(),
         restored=restored,
-        expiring=certificate_expiry.ending(params["keystores"]),
+        certificates=first_certificates(params["keystores"]),
         dynamic_keys=sorted(dynamic_record.read(Path(params["dynamic_record"]))),
         holder=held,
         previous_operation=former,

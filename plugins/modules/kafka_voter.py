@@ -112,7 +112,7 @@ class Voter:
         return bool(time.monotonic() > self._deadline)
 
 
-def described(admin: Any) -> Mapping[str, Any] | None:  # noqa: ANN401  kafka-python has no types
+def described(admin: Any) -> Mapping[str, Any] | None:
     """Return the quorum's metadata log, None with ZooKeeper."""
     response = snapshot.described_quorum(admin)
     return None if response is None else quorum.partition(response)

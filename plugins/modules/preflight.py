@@ -21,10 +21,12 @@ from typing import Any
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.formats.digests import secret_digest
-from ..module_utils.formats.pem import identities
+from ..module_utils.formats.key_table import nearest
+from ..module_utils.formats.pem import bodies
 from ..module_utils.formats.properties import parse_or_empty
 from ..module_utils.host import (
     files,
+    jvm,
     key_stores,
     network,
     operation_file,
@@ -42,8 +44,8 @@ short_description: Inspect a host before anything is changed on it
 extends_documentation_fragment: [millrace.streaming.check_mode]
 description:
   - Reports what only the host can know, such as whose data lies on its disks, what is mounted, its
-    memory, its Java, its limits, its ports and its clock.
-  - M(millrace.streaming.cluster) checks what was found on all hosts together; C(docs/errors.md)
+    memory, its limits, its ports, its clock, and what its Java, its kernel and its systemd take.
+  - M(millrace.streaming.cluster) checks what was found on all hosts together; C(docs/reference/errors.md)
     lists the rules.
 options:
   host:
@@ -53,6 +55,7 @@ options:
 """
 
 JAVA_HOMES = "/usr/lib/jvm"
+KERNEL_SETTINGS = "/proc/sys"
 SERVER_PROPERTIES = "/etc/kafka/server.properties"
 SPARK_DEFAULTS = "/etc/spark/spark-defaults.conf"
 AUTHORITY = "/etc/kafka/certificates/ca.pem"
@@ -68,6 +71,9 @@ STA_UNSYNC = 0x40
 LARGEST_ID = 100  # bytes
 LARGEST_STATE = 2**20
 STATUS_AT = 40  # of struct timex, where long has 8 bytes
+SWAPPED = str.maketrans("./", "/.")
+NEARLY = 0.9
+GOOD_SCHEDULE = "daily"
 
 
 def read(path: str, largest: int = paths.LARGEST) -> str:
@@ -157,6 +163,89 @@ def open_files() -> int | None:
     return int(limit) if limit else None
 
 
+def absent_settings(names: list[str]) -> dict[str, str]:
+    """Return the settings that the kernel does not have, each with a similar one that it has.
+
+    Not those that may be missing (`-`), nor patterns, which are for whatever is there.
+    """
+    if not Path(KERNEL_SETTINGS).is_dir():
+        return {}
+    absent = [
+        name
+        for name in names
+        if not name.startswith("-") and not set("*?[") & {*name} and not has_setting(name)
+    ]
+    similar = existing_settings() if absent else []
+    return {name: nearest(swapped(setting_path(name)), similar, NEARLY) for name in absent}
+
+
+def setting_path(name: str) -> str:
+    """Return where a setting is below /proc/sys, as sysctl.d(5) reads its name.
+
+    Where a slash comes first, slashes separate, and a dot is part of the name of a device. Where a
+    dot comes first it is the other way round: a slash stands for the dot in such a name.
+    """
+    separator = re.search("[./]", name)
+    return name if separator and separator[0] == "/" else swapped(name)
+
+
+def swapped(text: str) -> str:
+    """Return a text with dots for slashes and slashes for dots."""
+    return text.translate(SWAPPED)
+
+
+def has_setting(name: str) -> bool:
+    """Return whether the kernel has a setting."""
+    try:
+        return Path(f"{KERNEL_SETTINGS}/{setting_path(name)}").is_file()
+    except (OSError, ValueError):  # a text that cannot be a path
+        return False
+
+
+def existing_settings() -> list[str]:
+    """Return the names of the kernel's settings, of devices only those for all of them."""
+    names: list[str] = []
+    for folder, folders, settings in os.walk(KERNEL_SETTINGS):
+        of_devices = Path(folder).name in ("conf", "neigh")
+        # To look into binfmt_misc would mount it.
+        folders[:] = [
+            name
+            for name in folders
+            if (name in ("all", "default") if of_devices else name != "binfmt_misc")
+        ]
+        below = folder[len(KERNEL_SETTINGS) :].lstrip("/")
+        names += [swapped(f"{below}/{setting}") for setting in settings]
+    return names
+
+
+def refused_schedules(module: AnsibleModule) -> dict[str, str]:
+    """Return the times that systemd refuses (OnCalendar), each with its message.
+
+    Nothing can be said where systemd-analyze is missing, or does not even take a good one, as one
+    that is too old. A text that cannot be printed is not asked for: the rules refuse it anyway.
+    """
+    program = module.get_bin_path("systemd-analyze")
+    schedules = [text for text in module.params["schedules"] if text.isprintable()]
+    if not program or not schedules or refusal(module, program, GOOD_SCHEDULE):
+        return {}
+    messages = {text: refusal(module, program, text) for text in schedules}
+    return {text: message for text, message in messages.items() if message}
+
+
+def refusal(module: AnsibleModule, program: str, schedule: str) -> str:
+    """Return in one line what systemd says against a time, empty if it takes it."""
+    code, _, message = module.run_command(
+        # What follows -- is no option.
+        [program, "calendar", "--iterations=1", "--", schedule],
+        environ_update={"LC_ALL": "C"},
+        expand_user_and_vars=False,
+    )
+    if not code:
+        return ""
+    printable = "".join(letter if letter.isprintable() else " " for letter in message)
+    return " ".join(printable.split()) or f"systemd-analyze ended with {code}"
+
+
 def synchronised() -> bool | None:
     """Whether the kernel's clock is synchronised (adjtimex(2)); None if that is not known."""
     words = (ctypes.c_long * 64)()
@@ -177,14 +266,21 @@ def time_service(module: AnsibleModule) -> str:
     return TIME_SERVICES[active[0]] if active else ""
 
 
-def javas(configured: str) -> dict[str, str]:
+def javas(configured: list[str]) -> dict[str, str]:
     """Return home -> version of each Java that is there, read without starting it."""
-    homes = [*Path(JAVA_HOMES).glob("*"), *([Path(configured)] if configured else [])]
+    homes = [*Path(JAVA_HOMES).glob("*"), *map(Path, configured)]
     return {
         str(home): line_of(f"{home}/release", r'JAVA_VERSION="?([^"\n]+)')
         for home in homes
         if (home / "bin/java").exists()
     }
+
+
+def refused_java_options(homes: list[str], lists: list[str]) -> dict[str, dict[str, str]]:
+    """Return home -> the lists of options that its Java refuses, each with its message."""
+    if not lists:
+        return {}
+    return {home: jvm.refusals(home, lists) for home in homes if Path(home, "bin/java").exists()}
 
 
 def our_users(units: str) -> set[int]:
@@ -301,7 +397,7 @@ def system_python() -> list[int]:
         return list(sys.version_info[:3])
     command = [path, "-c", "import sys; print(*sys.version_info[:3])"]
     try:
-        done = subprocess.run(command, check=True, stdout=subprocess.PIPE, timeout=30)  # noqa: S603 - a fixed command
+        done = subprocess.run(command, check=True, stdout=subprocess.PIPE, timeout=30)
     except (OSError, subprocess.SubprocessError):
         return []
     return [int(number) for number in done.stdout.split()]
@@ -369,31 +465,33 @@ def files_current(desired: dict[str, Any]) -> bool:
 
 
 def inspection(module: AnsibleModule) -> dict[str, object]:
-    """Return what the host is and has, as the class `Inspection` takes it."""
+    """Return what the host is and has, as the class `Inspection` takes it: a part by each name."""
     params = module.params
-    system = dict(re.findall(r'^(\w+)="?([^"\n]*)', read("/etc/os-release"), re.MULTILINE))
     mounts = mount_table.parse_mountinfo(read("/proc/self/mountinfo"))
-    fstab = read("/etc/fstab")
-    opt = next(
-        directory
-        for directory in (Path("/opt/millrace"), Path("/opt"), Path("/"))
-        if directory.exists()
-    )
-    space = os.statvfs(opt)
-    memory = line_of("/proc/meminfo", r"MemTotal:\s+(\d+) kB")
-    # lost+found on an empty disk does not count.
-    held = {
-        path: {child.name for child in Path(path).glob("*")} - {"lost+found"}
-        for path in params["mounts"]
+    return {
+        "system": of_system(params["kernel_settings"], mounts),
+        "clock": {
+            "synchronised": synchronised(),
+            "service": time_service(module),
+        },
+        "network": of_network(module),
+        "disks": of_disks(params, mounts),
+        "software": of_software(module),
+        "kafka": of_kafka(module),
+        "zookeeper": of_zookeeper(),
+        "spark": of_spark(module),
+        "operation": operation_file.read(Path(operation_file.PATH)),
+        "secrets": parsed(secret_record.RECORD),
     }
-    roles, protocols = between_nodes()
+
+
+def of_system(settings: list[str], mounts: list[mount_table.Mount]) -> dict[str, object]:
+    """Return what the operating system is, and the machine or container that it runs on."""
+    memory = line_of("/proc/meminfo", r"MemTotal:\s+(\d+) kB")
+    release = read("/etc/os-release")
     return {
         "python": list(sys.version_info[:3]),
-        "system_python": system_python() if params["shared_dir"] else [],
-        "shared_id": read(f"{params['shared_dir']}/{SHARED_MARK}", LARGEST_ID).strip()
-        if params["shared_dir"]
-        else "",
-        "os_release": system,
+        "os_release": dict(re.findall(r'^(\w+)="?([^"\n]*)', release, re.MULTILINE)),
         "machine": platform.machine(),
         "cores": os.cpu_count() or 1,
         "memory_mb": int(memory) // 1024 if memory else None,
@@ -403,46 +501,111 @@ def inspection(module: AnsibleModule) -> dict[str, object]:
         "swap": [line.split()[0] for line in read("/proc/swaps").splitlines()[1:]],
         "open_files": open_files(),
         "tmp_options": list(mount_table.mount_of("/tmp", mounts).options),  # noqa: S108 - read only
-        "clock_synchronised": synchronised(),
-        "time_service": time_service(module),
-        "javas": javas(params["java_home"]),
+        "absent_settings": absent_settings(settings),
+    }
+
+
+def of_network(module: AnsibleModule) -> dict[str, object]:
+    """Return who listens on the ports, what names are to the host, and its firewall."""
+    params = module.params
+    return {
         "listeners": listeners(set(params["ports"]), params["units"]),
         "addresses": {name: network.addresses(name) for name in params["names"]},
         "sources": {name: network.sources(name) for name in params["peers"]},
         "nft": nft(module) is not None,
-        "openssl": module.get_bin_path("openssl") is not None,
         "refused_rules": refused_rules(module),
-        "programs": [path for path in params["programs"] if Path(path).exists()],
         "firewall": [path for path in params["firewall"] if Path(path).exists()],
-        "site_units": [Path(path).stem for path in params["masks"] if is_of_site(path)],
+    }
+
+
+def of_disks(params: dict[str, Any], mounts: list[mount_table.Mount]) -> dict[str, object]:
+    """Return how the data directories are, and what is or would be mounted."""
+    fstab = read("/etc/fstab")
+    opt = next(
+        directory
+        for directory in (Path("/opt/millrace"), Path("/opt"), Path("/"))
+        if directory.exists()
+    )
+    space = os.statvfs(opt)
+    # lost+found on an empty disk does not count.
+    held = {
+        path: {child.name for child in Path(path).glob("*")} - {"lost+found"}
+        for path in params["mounts"]
+    }
+    return {
         "directories": [inspect(path, mounts, fstab) for path in params["directories"]],
         "mount_points": [mount.path for mount in mounts],
         "absent_sources": [source for source in params["sources"] if source_absent(source)],
         "occupied": [path for path, children in held.items() if children],
+        "opt_free": space.f_bavail * space.f_frsize,
+    }
+
+
+def of_software(module: AnsibleModule) -> dict[str, object]:
+    """Return which programs, units and distributions there are."""
+    params = module.params
+    return {
+        "javas": javas(params["java_homes"]),
+        "refused_java_options": refused_java_options(params["java_homes"], params["java_options"]),
         "homes": {home: Path(home).is_dir() for home in params["homes"]},
         "installed": {Path(link).name: installed(link) for link in params["links"]},
-        "opt_free": space.f_bavail * space.f_frsize,
+        "programs": [path for path in params["programs"] if Path(path).exists()],
+        "site_units": [Path(path).stem for path in params["masks"] if is_of_site(path)],
+        "openssl": module.get_bin_path("openssl") is not None,
+    }
+
+
+def of_kafka(module: AnsibleModule) -> dict[str, object]:
+    """Return how the Kafka node is configured that is there, and what the wanted stores hold."""
+    roles, protocols = between_nodes()
+    return {
         "between_nodes": roles,
         "protocols": protocols,
         "authorizer": authorizer(),
-        "authorities": identities(read(AUTHORITY)),
-        "signed_by": identities(read(NODE_STORE))[1:],
-        "spark_secret": spark_secret(),
-        "ensemble_secured": ensemble_secured(),
-        "ensemble_client_secured": ensemble_client_secured(),
-        "ensemble_authorities": identities(read(ENSEMBLE_AUTHORITY)),
-        "ensemble_clients": identities(read(ENSEMBLE_CLIENTS)),
-        "ensemble_member_signed_by": identities(read(MEMBER_STORE))[1:],
-        "operation": operation_file.read(Path(operation_file.PATH)),
-        "secrets": parsed(secret_record.RECORD),
-        "certificates": [store(module, settings) for settings in params["stores"]],
+        "authorities": bodies(read(AUTHORITY)),
+        "signed_by": bodies(read(NODE_STORE))[1:],
+        "certificates": [store(module, settings) for settings in module.params["stores"]],
+    }
+
+
+def of_zookeeper() -> dict[str, object]:
+    """Return how the member of ZooKeeper is configured that is there, and a broker as its client."""
+    return {
+        "secured": ensemble_secured(),
+        "client_secured": ensemble_client_secured(),
+        "authorities": bodies(read(ENSEMBLE_AUTHORITY)),
+        "clients": bodies(read(ENSEMBLE_CLIENTS)),
+        "member_signed_by": bodies(read(MEMBER_STORE))[1:],
+    }
+
+
+def of_spark(module: AnsibleModule) -> dict[str, object]:
+    """Return what Spark has there, with the shared directory and the jobs that it is to have."""
+    shared_dir = module.params["shared_dir"]
+    mark = read(f"{shared_dir}/{SHARED_MARK}", LARGEST_ID).strip() if shared_dir else ""
+    return {
+        "python": system_python() if shared_dir else [],
+        "shared_id": mark,
+        "secret": spark_secret(),
+        "refused_schedules": refused_schedules(module),
     }
 
 
 def main() -> None:
     """Run the module with what the action asks for."""
     texts = {"type": "list", "elements": "str", "default": []}
-    paths = ("directories", "homes", "links", "mounts", "sources", "firewall", "masks")
+    paths = (
+        "directories",
+        "homes",
+        "java_homes",
+        "links",
+        "mounts",
+        "sources",
+        "firewall",
+        "masks",
+    )
+    names = ("accounts", "names", "peers", "programs")
+    judged = ("java_options", "kernel_settings", "schedules")
     text, no = {"type": "str", "default": ""}, {"type": "bool", "default": False}
     of_store = {
         "path": {"type": "str", "required": True},
@@ -454,14 +617,13 @@ def main() -> None:
     }
     module = AnsibleModule(
         argument_spec={
-            **dict.fromkeys((*paths, "accounts", "names", "peers", "programs"), texts),
+            **dict.fromkeys((*paths, *names, *judged), texts),
             "ports": {"type": "list", "elements": "int", "default": []},
             "files": {"type": "dict", "default": {}},
             "stores": {"type": "list", "elements": "dict", "default": [], "options": of_store},
             "rules": text,
             "shared_dir": text,
             "units": text,
-            "java_home": text,
             "kafka_user": {"type": "str", "default": "kafka"},
         },
         supports_check_mode=True,
@@ -472,7 +634,7 @@ def main() -> None:
     # Last, so that the control node can compare it with the arrival of the answer.
     module.exit_json(
         changed=False,
-        found=inspected,
+        inspection=inspected,
         former_monitoring=former,
         files_current=current,
         time=time.time(),

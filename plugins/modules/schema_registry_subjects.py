@@ -162,7 +162,7 @@ class Subjects:
             message = f"{step.what}: {error}"
             raise RestError(message, error.status) from error
 
-    def _if_there(self, method: str, path: str, body: object = None) -> Any:  # noqa: ANN401 - JSON
+    def _if_there(self, method: str, path: str, body: object = None) -> Any:
         try:
             return self._registry.call(method, path, body)
         except RestError as error:

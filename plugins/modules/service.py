@@ -155,6 +155,14 @@ attributes:
     support: full
 """
 
+RETURN = r"""
+waiting:
+  description: Units of O(ready) that do not work yet, or not with their current files.
+  returned: unless it removes something
+  type: list
+  elements: str
+"""
+
 EXAMPLES = r"""
 - name: Configure and run a service of one's own
   millrace.streaming.service:
@@ -311,7 +319,7 @@ def make_accounts(module: AnsibleModule, entries: list[Entry], changes: Sequence
     files.make(changes)
     account_files = [entry.path for entry in entries if entry.path.startswith(f"{files.SYSUSERS}/")]
     if account_files and files.unknown_accounts(entries):
-        done = subprocess.run(  # noqa: S603 - own arguments, no shell
+        done = subprocess.run(
             ["systemd-sysusers", *account_files],  # noqa: S607 - systemd's own place differs between systems
             check=False,
             capture_output=True,

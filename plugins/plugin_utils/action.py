@@ -116,11 +116,12 @@ class Action(ActionBase):
         These are its own, and that whose record was there when the run inspected the host. A run
         that has not inspected it has no such option.
         """
-        inspected = inventory.plain(self.variables.get(run.INSPECTION) or {}).get("found") or {}
-        if "operation" not in inspected:
+        answer = inventory.plain(self.variables.get(run.INSPECTION) or {})
+        inspection = answer.get("inspection") or {}
+        if "operation" not in inspection:
             return {}
         operation_id = operation.current("")["id"] if operation.has_begun() else ""
-        names = (str(operation_id), str(inspected["operation"].get("id", "")))
+        names = (str(operation_id), str(inspection["operation"].get("id", "")))
         return {"judged_operations": [name for name in names if name]}
 
     def hosts(self, variable: str) -> list[str]:

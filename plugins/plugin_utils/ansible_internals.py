@@ -92,7 +92,7 @@ class CopiedLoader(DataLoader):
 
     def __init__(self, loader: DataLoader) -> None:
         """Take over what the other loader has."""
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()  # type: ignore[no-untyped-call]  # ansible-core gives it no types
         self.set_basedir(loader.get_basedir())
         self.set_vault_secrets(loader._vault.secrets)
 
@@ -157,10 +157,10 @@ class Sources(InventoryManager):
         """Read them."""
         self.unread: list[SourceError] = []
         copied = SourceLoader(loader)
-        super().__init__(copied, sources=list(sources), parse=False)  # type: ignore[no-untyped-call]
+        super().__init__(copied, sources=list(sources), parse=False)  # type: ignore[no-untyped-call]  # ansible-core gives it no types
         data = _Data()
         self._inventory, self.cycles = data, data.cycles
-        self.parse_sources()  # type: ignore[no-untyped-call]
+        self.parse_sources()  # type: ignore[no-untyped-call]  # ansible-core gives it no types
 
     def parse_source(self, source: str, cache: bool = False) -> bool:
         """Read a file, or all of a directory; return whether anything was read."""
@@ -295,7 +295,7 @@ def is_encrypted_value(value: object) -> bool:
     return bool(VaultHelper.get_ciphertext(value, with_tags=False))
 
 
-def remote_shell(action: ActionBase) -> Any:  # noqa: ANN401 - Ansible's, without types
+def remote_shell(action: ActionBase) -> Any:
     """Return the shell of an action's connection: its temporary directory, how it joins paths."""
     return action._connection._shell
 

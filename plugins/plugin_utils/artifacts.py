@@ -119,7 +119,7 @@ def _refuse_others(tarball: Path, recorded: Path | None) -> None:
 def _pack(one: Distribution) -> None:
     archive = [str(one.archive["url"]), str(one.archive["sha512"])] if one.archive else []
     command = [str(RECIPES / "pack"), one.product, one.version, str(one.tarball), *archive]
-    done = subprocess.run(  # noqa: S603 - our own script
+    done = subprocess.run(
         command,
         check=False,
         env={**os.environ, "PYTHON": sys.executable},

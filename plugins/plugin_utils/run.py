@@ -88,10 +88,24 @@ def outside(task_vars: Mapping[str, Any]) -> dict[str, Inspection]:
 
 def _inspections(results: Mapping[str, Mapping[str, Any]]) -> dict[str, Inspection]:
     return {
-        name: Inspection.of(result["found"], result["clock_offset"])
+        name: inspection_of(name, result)
         for name, result in results.items()
-        if "found" in result
+        if "inspection" in result
     }
+
+
+def inspection_of(host: str, result: Mapping[str, Any]) -> Inspection:
+    """Return what a result of the action preflight says of a host.
+
+    Raises:
+        AnsibleActionFail: names the host and the fields that the result lacks.
+
+    """
+    try:
+        return Inspection.of(result["inspection"], result["clock_offset"])
+    except ValueError as error:
+        message = f"{host}: {error}"
+        raise AnsibleActionFail(message) from error
 
 
 def renew(

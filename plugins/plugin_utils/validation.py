@@ -49,12 +49,17 @@ def check(cluster: Cluster, json: str | None, junit: str | None) -> list[Problem
 
 
 def show(problems: Sequence[Problem], subject: str, untouched: str) -> str:
-    """Show all errors once, and return the short message with which the run ends.
+    """Show how many errors there are, then each once, and return the message with which the run ends.
 
-    Ansible shows the message of a failed task twice, and its result too.
+    Ansible shows the message of a failed task twice, and its result too. It knows whether the
+    output has colours.
     """
-    report = engine.report(problems, subject, untouched)
-    Display().display(report, color=constants.COLOR_ERROR)  # type: ignore[attr-defined]  # set when Ansible starts
+    colors = {
+        "heading": constants.COLOR_ERROR,  # type: ignore[attr-defined]  # set when Ansible starts
+        "fix": constants.COLOR_OK,  # type: ignore[attr-defined]  # as above
+    }
+    for kind, line in engine.report_lines(problems, subject, untouched):
+        Display().display(line, color=colors.get(kind))
     return engine.brief(problems, subject, untouched)
 
 
@@ -63,15 +68,10 @@ def summary(cluster: Cluster, problems: Sequence[Problem]) -> str:
     counts = []
     for name, group in GROUPS.items():
         if members := cluster.inventory.members(name):
-            counts.append(counted(len(members), group.one, group.several))
+            counts.append(engine.counted(len(members), group.one, group.several))
         if name == "kafka_brokers" and members:
             racks = {cluster.hosts[name].settings["kafka_rack"] for name in members} - {""}
-            counts[-1] += f" in {counted(len(racks), 'rack', 'racks')}" if racks else ""
-    hosts = counted(len(cluster.hosts), "host", "hosts")
-    warnings = counted(len(engine.warnings(problems)), "warning", "warnings")
+            counts[-1] += f" in {engine.counted(len(racks), 'rack', 'racks')}" if racks else ""
+    hosts = engine.counted(len(cluster.hosts), "host", "hosts")
+    warnings = engine.counted(len(engine.warnings(problems)), "warning", "warnings")
     return f"{hosts}: {listing(counts)}; {len(RULES)} rules, {warnings}."
-
-
-def counted(number: int, one: str, several: str) -> str:
-    """Return a number with its noun."""
-    return f"{number} {one if number == 1 else several}"

@@ -33,5 +33,5 @@ def compile_operators(jar: Path) -> Path:
     command = [str(java), "-XX:TieredStopAtLevel=1", "-cp", f"{spark_jars()}/*"]
     compiler = [*command, "scala.tools.nsc.Main", "-usejavacp"]
     sources = sorted(map(str, SOURCES.glob("*.scala")))
-    subprocess.run([*compiler, "-d", str(jar), *sources], check=True)  # noqa: S603 - fixed words
+    subprocess.run([*compiler, "-d", str(jar), *sources], check=True)
     return jar

@@ -127,7 +127,7 @@ def read(topic: str, connection: Connection, deadline: float) -> list[Any]:
         return list(clients.read_to_ends(consumer, deadline))
 
 
-def result(record: Any) -> Result:  # noqa: ANN401 - kafka-python has no types
+def result(record: Any) -> Result:
     """Return a record of the topic of results.
 
     Raises:

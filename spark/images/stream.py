@@ -55,7 +55,7 @@ def reassembled(parsed: DataFrame, timeout_ms: int) -> DataFrame:
     """
 
     def work(
-        _: Any,  # noqa: ANN401 - the number of the partition
+        _: Any,
         tables: Iterator[pd.DataFrame],
         state: GroupState,
     ) -> Iterator[pd.DataFrame]:
@@ -93,8 +93,7 @@ def verdicts(model: Model, store: Store) -> Callable[..., Column]:
             results = [(None, None, reason) if reason else (*next(judged), None) for reason in rows]
             yield pd.DataFrame(results, columns=["label", "confidence", REASON], dtype=object)
 
-    # Its types know iterators of columns alone, not of structs.
-    judged: Callable[..., Column] = pandas_udf(judge, VERDICT)  # type: ignore[call-overload]
+    judged: Callable[..., Column] = pandas_udf(judge, VERDICT)  # type: ignore[call-overload]  # its types know iterators of columns, not of structs
     return judged
 
 

@@ -33,17 +33,17 @@ def of(topology: Topology, *, watched: bool) -> Measured:
     path = INVENTORY / "hosts.yml"
     hosts = yaml.safe_load(path.read_text())
     group = "monitoring" if watched else "unused"  # one that is not Millrace's is ignored
-    others = next(of_group for name, of_group in hosts.items() if name != "kafka")
-    hosts = {"kafka": hosts["kafka"], group: others}
+    watcher = next(of_group for name, of_group in hosts.items() if name != "kafka")
+    hosts = {"kafka": hosts["kafka"], group: watcher}
     path.write_text(yaml.safe_dump(hosts))
     playbook("playbooks/site.yml")
     _send(topology)  # not measured: JVMs that have just started compile
     before = _used(topology)
     line = _send(topology)
-    found = re.search(r"([\d.]+) ms 50th, [\d.]+ ms 95th, ([\d.]+) ms 99th", line)
-    assert found, line
+    match = re.search(r"([\d.]+) ms 50th, [\d.]+ ms 95th, ([\d.]+) ms 99th", line)
+    assert match, line
     used = (_used(topology) - before) / SECONDS / len(topology.brokers)
-    return {"median": float(found[1]) / 1000, "p99": float(found[2]) / 1000, "cores": used}
+    return {"median": float(match[1]) / 1000, "p99": float(match[2]) / 1000, "cores": used}
 
 
 def _send(topology: Topology) -> str:
@@ -77,7 +77,7 @@ def main(pairs: int) -> None:
         }
         rounds = in_turn("agent", kinds, pairs)
     p99 = spread(ratios(rounds, "with", "without", "p99"))
-    more = spread([one["with"]["cores"] - one["without"]["cores"] for one in rounds])
-    save("agent", {"rounds": rounds, "p99": p99, "more_cores": more})
+    extra_cores = spread([pair["with"]["cores"] - pair["without"]["cores"] for pair in rounds])
+    save("agent", {"rounds": rounds, "p99": p99, "more_cores": extra_cores})
     show("agent: ratio of p99", p99)
-    show("agent: more cores a broker", more)
+    show("agent: more cores a broker", extra_cores)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import statistics
+import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 
+from tests.support.faults.target import this_machine
 from tests.support.lab.topology import ROOT
 
 Measured = dict[str, float]
@@ -23,9 +26,9 @@ def compare(name: str, kinds: Mapping[str, Callable[[], Measured]], pairs: int) 
     """
     measured = in_turn(name, kinds, pairs)
     baseline, ours = kinds
-    found = ratios(measured, ours, baseline, "seconds")
-    middle = spread(found)
-    save(name, {"pairs": measured, "ratios": found, "median": middle["median"]})
+    values = ratios(measured, ours, baseline, "seconds")
+    middle = spread(values)
+    save(name, {"pairs": measured, "ratios": values, "median": middle["median"]})
     show(f"{name}: ratio", middle)
 
 
@@ -35,17 +38,17 @@ def in_turn(name: str, kinds: Mapping[str, Callable[[], Measured]], rounds: int)
     for number in range(rounds):
         # A B, then B A: what else the machine does falls on both alike.
         order = list(kinds) if number % 2 == 0 else list(kinds)[::-1]
-        found = {}
+        by_kind = {}
         for kind in order:
-            found[kind] = kinds[kind]()
-            show(f"{name}: {kind}", found[kind])
-        measured.append(found)
+            by_kind[kind] = kinds[kind]()
+            show(f"{name}: {kind}", by_kind[kind])
+        measured.append(by_kind)
     return measured
 
 
 def ratios(rounds: Sequence[Round], kind: str, baseline: str, figure: str) -> list[float]:
     """Return one kind's figure divided by the baseline's, of each round."""
-    return [one[kind][figure] / one[baseline][figure] for one in rounds]
+    return [measured[kind][figure] / measured[baseline][figure] for measured in rounds]
 
 
 def spread(figures: Sequence[float]) -> Measured:
@@ -56,13 +59,26 @@ def spread(figures: Sequence[float]) -> Measured:
     return {"median": statistics.median(figures), "least": min(figures), "most": max(figures)}
 
 
-def save(name: str, result: object) -> None:
-    """Write .lab/bench-NAME.json."""
-    (ROOT / f".lab/bench-{name}.json").write_text(json.dumps(result, indent=2) + "\n")
+def save(name: str, result: Mapping[str, object]) -> None:
+    """Write .lab/bench-NAME.json, with what a record of docs/benchmarks.yml needs."""
+    machine = this_machine()
+    record = {
+        "date": datetime.now(tz=UTC).date().isoformat(),
+        "commit": subprocess.run(
+            ["git", "describe", "--always", "--dirty"],
+            cwd=ROOT,
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout.strip(),
+        "machine": f"{machine.cores} cores, {machine.memory_gb:.0f} GB",
+        **result,
+    }
+    (ROOT / f".lab/bench-{name}.json").write_text(json.dumps(record, indent=2) + "\n")
 
 
-def show(what: str, figures: Measured) -> None:
+def show(title: str, figures: Measured) -> None:
     """Print one line of figures."""
     line = "  ".join(f"{key} {value:.2f}" for key, value in figures.items())
-    sys.stdout.write(f"{what:32} {line}\n")
+    sys.stdout.write(f"{title:32} {line}\n")
     sys.stdout.flush()

@@ -22,8 +22,8 @@ def ticks(stats: Iterable[str], root: int) -> int:
     """
     parents, used = dict[int, int](), dict[int, int]()
     for text in stats:
-        number, _, rest = text.partition(" (")
-        fields = rest.rpartition(")")[2].split()
+        number, _, tail = text.partition(" (")
+        fields = tail.rpartition(")")[2].split()
         parents[int(number)] = int(fields[PARENT])
         used[int(number)] = sum(map(int, fields[USED]))
     if root not in used:
@@ -52,7 +52,7 @@ def seconds(root: int) -> float:
 def main() -> None:
     """Print those of the main process of a systemd unit."""
     command = ["systemctl", "show", "--property", "MainPID", "--value", sys.argv[1]]
-    main_process = subprocess.run(command, check=True, capture_output=True, text=True)  # noqa: S603 - our own command
+    main_process = subprocess.run(command, check=True, capture_output=True, text=True)
     sys.stdout.write(f"{seconds(int(main_process.stdout))}\n")
 
 

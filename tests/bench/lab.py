@@ -31,7 +31,7 @@ def playbook(path: str, *arguments: str, inventory: Path = INVENTORY) -> dict[st
     ansible = Path(sys.executable).parent / "ansible-playbook"
     begun, used = time.monotonic(), _processor_seconds()
     with LOG.open("a") as log:
-        subprocess.run(  # noqa: S603 - our own playbooks
+        subprocess.run(
             [ansible, "-i", inventory, path, *arguments],
             cwd=ROOT,
             env=ENV,
@@ -67,9 +67,9 @@ def with_spark(jobs: Sequence[Mapping[str, object]]) -> Iterator[None]:
     """Describe the topology of `./lab up` with jobs; of Spark only masters and workers."""
     hosts, variables = _source()
     spark = hosts["spark"]["children"]
-    wanted = {name: spark[name] for name in ("spark_masters", "spark_workers")}
-    groups = {"kafka": hosts["kafka"], "spark": {"children": wanted}}
-    with _described(groups, {**variables, "spark_jobs": [dict(one) for one in jobs]}):
+    children = {name: spark[name] for name in ("spark_masters", "spark_workers")}
+    groups = {"kafka": hosts["kafka"], "spark": {"children": children}}
+    with _described(groups, {**variables, "spark_jobs": [dict(job) for job in jobs]}):
         yield
 
 

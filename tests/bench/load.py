@@ -83,7 +83,7 @@ class Load:
 @contextmanager
 def load(topology: Topology) -> Iterator[Load]:
     """Write an idempotent producer's records while the block runs."""
-    found, numbers = Load(), count()
+    load, numbers = Load(), count()
     # The first record needs only two of the three brokers.
     for address in topology.connection.bootstrap:
         wait_for(partial(listens, address), seconds=DEADLINE, what=f"{address} listens")
@@ -94,11 +94,11 @@ def load(topology: Topology) -> Iterator[Load]:
         number = next(numbers)
         partition = number % int(TOPIC["num_partitions"])
         sent = producer.send("load", str(number).encode(), partition=partition)
-        sent.add_callback(found.acknowledge).add_errback(found.fail)
+        sent.add_callback(load.acknowledge).add_errback(load.fail)
 
     try:
         with repeated(write, 1 / RECORDS_PER_SECOND):
-            yield found
+            yield load
     finally:
         producer.flush(timeout=60)
         producer.close()

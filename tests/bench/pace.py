@@ -27,11 +27,12 @@ them, which is that of the records that queue up; or a factor, for the noise of 
 
 @dataclass(frozen=True)
 class Trial:
-    """What was seen at a rate; `samples` are time of sending and latency of each record, in ms."""
+    """What was seen at a rate."""
 
     rate: float
     sent_per_second: float
     samples: Sequence[tuple[int, int]]
+    """Time of sending and latency of each record, in ms."""
     cores: float
     """Processors that the stream used."""
     caught_up: bool = True
@@ -83,7 +84,7 @@ def halves(samples: Sequence[tuple[int, int]]) -> tuple[float, float, float]:
 def settled(samples: Sequence[tuple[int, int]], seconds: float) -> list[tuple[int, int]]:
     """Samples without those of the first seconds."""
     begun = min(sent for sent, _ in samples)
-    return [one for one in samples if one[0] >= begun + 1000 * seconds]
+    return [sample for sample in samples if sample[0] >= begun + 1000 * seconds]
 
 
 def highest(low: float, high: float, steps: int, holds: Callable[[float], bool]) -> float:

@@ -49,20 +49,20 @@ def librdkafka(connection: Connection) -> dict[str, Any]:
 
 def producer(connection: Connection) -> Any:
     """As Java's producer is by default, which is that of Spark's sink: idempotent, acks=all."""
-    own = {
+    settings = {
         "enable.idempotence": True,
         "acks": "all",
         "linger.ms": 5,
         "partitioner": "murmur2_random",
         "delivery.report.only.error": True,
     }
-    return Producer({**librdkafka(connection), **own})
+    return Producer({**librdkafka(connection), **settings})
 
 
 def consumer(connection: Connection, group: str) -> Any:
     """Its partitions are assigned by hand; `group` only stores the offsets."""
-    own = {"group.id": group, "enable.auto.commit": False, "auto.offset.reset": "error"}
-    return Consumer({**librdkafka(connection), **own})
+    settings = {"group.id": group, "enable.auto.commit": False, "auto.offset.reset": "error"}
+    return Consumer({**librdkafka(connection), **settings})
 
 
 def ends(reader: Any, topic: str) -> dict[int, int]:
@@ -79,10 +79,10 @@ def transform(value: bytes, sent: int) -> tuple[str, str] | None:
     event = json.loads(value)
     if event.get("carrier") is None:
         return None
-    found = {name: event[name] for name in COLUMNS if event.get(name) is not None}
-    found["lost"] = (event.get("arr_delay") or 0) - (event.get("dep_delay") or 0)
-    found["sent"] = sent
-    return f"{event['carrier']}-{event['flight']}", json.dumps(found, separators=(",", ":"))
+    result = {name: event[name] for name in COLUMNS if event.get(name) is not None}
+    result["lost"] = (event.get("arr_delay") or 0) - (event.get("dep_delay") or 0)
+    result["sent"] = sent
+    return f"{event['carrier']}-{event['flight']}", json.dumps(result, separators=(",", ":"))
 
 
 def send(writer: Any, topic: str, key: Any, value: Any) -> None:
@@ -103,8 +103,8 @@ def _fail(error: object, _: object) -> None:
 
 def flush(writer: Any) -> None:
     """Wait until all is acknowledged."""
-    if left := writer.flush(SECONDS):
-        message = f"{left} records were not acknowledged within {SECONDS:.0f} s"
+    if remaining := writer.flush(SECONDS):
+        message = f"{remaining} records were not acknowledged within {SECONDS:.0f} s"
         raise TimeoutError(message)
 
 
@@ -118,14 +118,14 @@ def drain(reader: Any, writer: Any, source: str, sink: str) -> int:
         for record in reader.consume(min(TAKEN, total - done), 1.0):
             if record.error():
                 raise RuntimeError(str(record.error()))
-            if found := transform(record.value(), record.timestamp()[1]):
-                send(writer, sink, *found)
+            if result := transform(record.value(), record.timestamp()[1]):
+                send(writer, sink, *result)
             done += 1
             next_offsets[record.partition()] = record.offset() + 1
         writer.poll(0)
         if done - committed >= COMMITTED or done >= total:
             flush(writer)
-            positions = [TopicPartition(source, *one) for one in next_offsets.items()]
+            positions = [TopicPartition(source, *entry) for entry in next_offsets.items()]
             reader.commit(offsets=positions, asynchronous=False)
             committed = done
     return done
@@ -137,8 +137,8 @@ def main() -> None:
     for line in sys.stdin:
         request, begun = json.loads(line), time.monotonic()
         count = drain(reader, writer, request["source"], request["sink"])
-        answer = {"rows": count, "seconds": time.monotonic() - begun}
-        sys.stdout.write(json.dumps(answer) + "\n")
+        response = {"rows": count, "seconds": time.monotonic() - begun}
+        sys.stdout.write(json.dumps(response) + "\n")
         sys.stdout.flush()
     reader.close()
 

@@ -29,15 +29,15 @@ def rolled(deploy: Callable[[Topology], object], roll: Callable[[Topology], obje
 
 def under_load(topology: Topology, roll: Callable[[Topology], object]) -> Measured:
     """Roll a cluster under a producer's load; the seconds, the longest gap and the errors."""
-    with load(topology) as found:
+    with load(topology) as producer:
         begun = time.monotonic()
         roll(topology)
         seconds = time.monotonic() - begun
     return {
         "seconds": seconds,
-        "gap": found.gap,
-        "errors": found.errors,
-        "records": len(found.acknowledged),
+        "gap": producer.gap,
+        "errors": producer.errors,
+        "records": len(producer.acknowledged),
     }
 
 

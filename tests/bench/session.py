@@ -35,11 +35,11 @@ def measured(session_ms: int, heartbeat_ms: int) -> Measured:
         "broker.heartbeat.interval.ms": heartbeat_ms,
     }
 
-    def site(**more: int) -> None:
-        change = {"kafka_host_config": {**properties, **more}}
-        found.update(playbook("playbooks/site.yml", "-e", json.dumps(change)))
+    def site(**overrides: int) -> None:
+        change = {"kafka_host_config": {**properties, **overrides}}
+        roll.update(playbook("playbooks/site.yml", "-e", json.dumps(change)))
 
-    found: Measured = {}
+    roll: Measured = {}
     topology = fresh_hosts()
     site()
     first_record(topology, time.monotonic())
@@ -52,7 +52,7 @@ def measured(session_ms: int, heartbeat_ms: int) -> Measured:
         threading.Event().wait(BUSY)
         busy = fenced(topology) - before
     return {
-        **found,
+        **roll,
         "gap": gap,
         "errors": producer.errors,
         "fenced_while_busy": busy,
@@ -65,7 +65,7 @@ def shortest(topology: Topology) -> int:
     host = topology.group("kafka_brokers")[-1]
     for pause in PAUSES:
         before = fenced(topology)
-        stop, go_on = (f"systemctl kill -s {one} kafka" for one in ("STOP", "CONT"))
+        stop, go_on = (f"systemctl kill -s {signal} kafka" for signal in ("STOP", "CONT"))
         baseline.ssh(topology, host, f"{stop}; sleep {pause}; {go_on}; sleep 5")
         if fenced(topology) > before:
             return pause

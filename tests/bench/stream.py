@@ -146,7 +146,7 @@ cat {path}.answer
 def plain_place(client: Path) -> Iterator[Place]:
     """The process without Spark, on this machine."""
     with LOG.open("a") as log:
-        process = subprocess.Popen(  # noqa: S603 - our own program
+        process = subprocess.Popen(
             [sys.executable, "-m", "tests.bench.plain_consumer", str(client)],
             cwd=ROOT,
             env=environment(),
@@ -197,9 +197,11 @@ class Bench:
         """How many results there are."""
         return sum(plain_consumer.ends(self._reader, SINK).values())
 
-    def backlog(self, place: Place, query: str, batches: int = BATCHES, **more: object) -> Measured:
+    def backlog(
+        self, place: Place, query: str, batches: int = BATCHES, **options: object
+    ) -> Measured:
         """Handle the backlog once; its figures. Raises AssertionError if a record is missing."""
-        request = {"query": query, "source": SOURCE, "sink": SINK, **more}
+        request = {"query": query, "source": SOURCE, "sink": SINK, **options}
         batch = -(-len(self._events) // batches)
         before, used = self.results(), place.cpu()
         answer = place.ask({"batch": batch, **request})
@@ -224,28 +226,30 @@ class Bench:
         caught_up = self._wait(sum(before.values()) + sent)
         cores = (place.cpu() - used) / (time.monotonic() - begun)
         samples = settled(self._latencies(before, sent), SETTLE_SECONDS)
-        found = Trial(rate, sent / took, samples, cores, caught_up)
-        show("stream: paced", found.figures())
-        return found
+        trial = Trial(rate, sent / took, samples, cores, caught_up)
+        show("stream: paced", trial.figures())
+        return trial
 
-    def _wait(self, wanted: int) -> bool:
+    def _wait(self, total: int) -> bool:
         """Wait until so many results are there; returns whether that took less than a trial."""
         begun = time.monotonic()
-        wait_for(lambda: self.results() >= wanted, seconds=DRAIN_SECONDS, what=f"{wanted} results")
+        wait_for(lambda: self.results() >= total, seconds=DRAIN_SECONDS, what=f"{total} results")
         return time.monotonic() - begun < TRIAL_SECONDS
 
     def _latencies(self, begin: Mapping[int, int], number: int) -> list[tuple[int, int]]:
-        reader, found = self._reader, list[tuple[int, int]]()
-        reader.assign([TopicPartition(SINK, one, offset) for one, offset in begin.items()])
+        reader, samples = self._reader, list[tuple[int, int]]()
+        reader.assign(
+            [TopicPartition(SINK, partition, offset) for partition, offset in begin.items()]
+        )
         deadline = time.monotonic() + DRAIN_SECONDS
-        while len(found) < number:
-            assert time.monotonic() < deadline, f"{len(found)} of {number} results can be read"
-            for record in reader.consume(min(1_000, number - len(found)), 1.0):
+        while len(samples) < number:
+            assert time.monotonic() < deadline, f"{len(samples)} of {number} results can be read"
+            for record in reader.consume(min(1_000, number - len(samples)), 1.0):
                 assert not record.error(), record.error()
                 sent = json.loads(record.value())["sent"]
-                found.append((sent, record.timestamp()[1] - sent))
+                samples.append((sent, record.timestamp()[1] - sent))
         reader.unassign()
-        return found
+        return samples
 
 
 def create_topics(connection: Connection) -> None:
@@ -264,15 +268,15 @@ def rows(bench: Bench, places: Mapping[str, Place], rounds: int) -> dict[str, An
         for name, place in {**places, "cluster again": places["cluster"]}.items()
     }
     measured = in_turn("stream", kinds, rounds + 1)
-    kept = measured[1:]  # the first warms all of them up
-    found = {
-        f"cluster / {other}": spread(ratios(kept, "cluster", other, "rows_per_cpu_second"))
-        for other in kinds
-        if other != "cluster"
+    steady = measured[1:]  # the first warms all of them up
+    spreads = {
+        f"cluster / {kind}": spread(ratios(steady, "cluster", kind, "rows_per_cpu_second"))
+        for kind in kinds
+        if kind != "cluster"
     }
-    for name, figures in found.items():
+    for name, figures in spreads.items():
         show(f"stream: {name}", figures)
-    return {"rounds": measured, "ratios": found}
+    return {"rounds": measured, "ratios": spreads}
 
 
 def states(
@@ -281,16 +285,16 @@ def states(
     """Rows a processor second with properties of the state; of several rounds without the first."""
     runs = {name: partial(handle, conf=dict(conf)) for name, conf in kinds.items()}
     measured = in_turn("stream", runs, rounds)
-    baseline_, *others = kinds
-    found = {
-        f"{other} / {baseline_}": spread(
-            ratios(measured[1:] or measured, other, baseline_, "rows_per_cpu_second")
+    baseline_, *compared = kinds
+    spreads = {
+        f"{kind} / {baseline_}": spread(
+            ratios(measured[1:] or measured, kind, baseline_, "rows_per_cpu_second")
         )
-        for other in others
+        for kind in compared
     }
-    for name, figures in found.items():
+    for name, figures in spreads.items():
         show(f"stream: {name}", figures)
-    return {"rounds": measured, "ratios": found}
+    return {"rounds": measured, "ratios": spreads}
 
 
 def latencies(bench: Bench, place: Place, most: float) -> dict[str, Any]:
@@ -303,20 +307,20 @@ def latencies(bench: Bench, place: Place, most: float) -> dict[str, Any]:
         return trials[-1].holds
 
     place.ask({**stream, "seconds": INTERVAL})
-    one = bench.paced(place, ONE_RATE, SECONDS)
-    rate = highest(ONE_RATE, most, TRIALS, at) if one.holds else 0.0
+    with_interval = bench.paced(place, ONE_RATE, SECONDS)
+    rate = highest(ONE_RATE, most, TRIALS, at) if with_interval.holds else 0.0
     place.ask({"stop": True})
     place.ask({**stream, "seconds": 0})
     without = bench.paced(place, ONE_RATE, SECONDS)
     place.ask({"stop": True})
-    found = {"1,000 records/s": one, "no interval": without}
-    if one.holds:
-        best = next((trial for trial in trials if trial.rate == rate), one)
-        found["highest rate"] = best
-    for name, trial in found.items():
+    by_name = {"1,000 records/s": with_interval, "no interval": without}
+    if with_interval.holds:
+        best = next((trial for trial in trials if trial.rate == rate), with_interval)
+        by_name["highest rate"] = best
+    for name, trial in by_name.items():
         show(f"stream: {name}", trial.figures())
     return {
-        **{name: trial.figures() for name, trial in found.items()},
+        **{name: trial.figures() for name, trial in by_name.items()},
         "trials": [trial.figures() for trial in trials],
     }
 
@@ -326,22 +330,22 @@ def measure(
 ) -> dict[str, Any]:
     """All measurements, in order."""
     cluster = places["cluster"]
-    found = {"rows": rows(bench, places, rounds)}
-    save("stream", found)
+    results = {"rows": rows(bench, places, rounds)}
+    save("stream", results)
     most = statistics.median(
-        one["cluster"]["rows_per_second"] for one in found["rows"]["rounds"][1:]
+        figures["cluster"]["rows_per_second"] for figures in results["rows"]["rounds"][1:]
     )
-    found["latency"] = latencies(bench, cluster, most)
-    save("stream", found)
+    results["latency"] = latencies(bench, cluster, most)
+    save("stream", results)
     counting = partial(bench.backlog, cluster, "counts")
     for name, kinds, batches, number in (
         ("state", STATES, STATE_BATCHES, STATE_ROUNDS),
         ("partitions", MANY, MANY_BATCHES, MANY_ROUNDS),
     ):
         full = {kind: {**profile, **conf} for kind, conf in kinds.items()}
-        found[name] = states(partial(counting, batches), full, number)
-    save("stream", found)
-    return found
+        results[name] = states(partial(counting, batches), full, number)
+    save("stream", results)
+    return results
 
 
 def main(pairs: int) -> None:

@@ -50,9 +50,9 @@ def counts(raw: DataFrame) -> DataFrame:
     """The flights of each aircraft by day, written when they change: most rows have a new key."""
     event = parse(raw).withColumn("event_time", F.col("event_time").cast("timestamp"))
     day = F.window("event_time", "1 day").alias("day")
-    found = event.withWatermark("event_time", "30 days").groupBy(day, "tailnum").count()
+    daily = event.withWatermark("event_time", "30 days").groupBy(day, "tailnum").count()
     key = F.concat_ws("|", "tailnum", F.col("day.start").cast("string"))
-    return found.select(key.alias("key"), F.col("count").cast("string").alias("value"))
+    return daily.select(key.alias("key"), F.col("count").cast("string").alias("value"))
 
 
 QUERIES = {"rows": rows, "counts": counts}
@@ -80,13 +80,14 @@ class Driver:
                 time.sleep(POLL_SECONDS)
             return {}
         query.awaitTermination()
-        progress = [one for one in query.recentProgress if one["numInputRows"]]
-        states = [one["stateOperators"] for one in progress[-1:]]
+        progress = [batch for batch in query.recentProgress if batch["numInputRows"]]
+        states = [batch["stateOperators"] for batch in progress[-1:]]
         return {
-            "rows": sum(one["numInputRows"] for one in progress),
+            "rows": sum(batch["numInputRows"] for batch in progress),
             "seconds": time.monotonic() - begun,
             "batches": len(progress),
-            "state_mb": sum(one["memoryUsedBytes"] for state in states for one in state) / 1e6,
+            "state_mb": sum(operator["memoryUsedBytes"] for state in states for operator in state)
+            / 1e6,
         }
 
     def _start(self, number: int, request: dict[str, Any]) -> StreamingQuery:
@@ -129,9 +130,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             for path in arguments.requests.glob("*.json"):
                 request = json.loads(path.read_text())
                 path.unlink()
-                answer = path.with_suffix(".new")
-                answer.write_text(json.dumps(answer_or_error(driver, int(path.stem), request)))
-                answer.rename(path.with_suffix(".answer"))
+                response = path.with_suffix(".new")
+                response.write_text(json.dumps(answer_or_error(driver, int(path.stem), request)))
+                response.rename(path.with_suffix(".answer"))
     finally:
         spark.stop()
     return 0

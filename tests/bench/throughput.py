@@ -30,8 +30,8 @@ HOST = "k1"
 def on_host(topology: Topology, script: str) -> str:
     """Return what a script of root prints on the host; it comes by standard input."""
     options = ("StrictHostKeyChecking=no", "UserKnownHostsFile=/dev/null", "LogLevel=ERROR")
-    done = subprocess.run(  # noqa: S603 - our own command
-        [  # noqa: S607 - that of this machine
+    done = subprocess.run(
+        [
             "ssh",
             "-i",
             str(STATE / "id_ed25519"),
@@ -63,9 +63,9 @@ def sent(topology: Topology, kind: str) -> Measured:
     command += f" --record-size {SIZE} --throughput -1 --command-property acks=all"
     command += f" --command-config ~/{kind}.properties"
     last = on_host(topology, command).splitlines()[-1]
-    found = re.search(r"([\d.]+) records/sec \(([\d.]+) MB/sec\)", last)
-    assert found, last
-    return {"seconds": RECORDS / float(found[1]), "mb_per_second": float(found[2])}
+    match = re.search(r"([\d.]+) records/sec \(([\d.]+) MB/sec\)", last)
+    assert match, last
+    return {"seconds": RECORDS / float(match[1]), "mb_per_second": float(match[2])}
 
 
 def main(pairs: int) -> None:

@@ -36,7 +36,7 @@ FIGURES = {
 def before(version: str) -> str:
     """Return the newest release of an earlier line than a version's."""
     line = release_numbers(version)[:2]
-    earlier = (other for other in KAFKA.supported if release_numbers(other)[:2] < line)
+    earlier = (release for release in KAFKA.supported if release_numbers(release)[:2] < line)
     return max(earlier, key=release_numbers)
 
 

@@ -1,4 +1,4 @@
-"""What an inventory's connectors and jobs make of captured tables, from outside: docs/cdc.md."""
+"""What an inventory's connectors and jobs make of captured tables, from outside: docs/operate/cdc.md."""
 
 from __future__ import annotations
 
@@ -26,15 +26,17 @@ AVRO = "avro.source.planes"
 def captured(
     topology: Topology, hosts: dict[str, Host], plays: Plays, connect_rest: Rest
 ) -> Captured:
-    jobs = [one for spark in topology.cluster.spark.values() for one in spark.drivers.jobs]
-    if job()["name"] not in {one.name for one in jobs}:
+    jobs = [entry for spark in topology.cluster.spark.values() for entry in spark.drivers.jobs]
+    if job()["name"] not in {entry.name for entry in jobs}:
         pytest.skip("no job on captured tables here")
     return Captured(topology, hosts, plays, connect_rest)
 
 
 def test_results_are_equal_to_the_tables(captured: Captured, facts: dict[str, Any]) -> None:
     captured.settled()
-    facts["changes"] = {one.table: len(captured.actual(one)) for one in DIMENSIONS}
+    facts["changes"] = {
+        dimension.table: len(captured.actual(dimension)) for dimension in DIMENSIONS
+    }
 
 
 def test_a_captured_table_is_in_avro_with_its_schema_in_the_registry(
@@ -44,9 +46,11 @@ def test_a_captured_table_is_in_avro_with_its_schema_in_the_registry(
     newest = registry.call("GET", f"{CONFLUENT}/subjects/{subject}/versions/latest")
     reader = Reader(AVRO, topology.connection)
     try:
-        values = {one.key: one.value for one in reader.read(time.monotonic() + SECONDS)}
+        values = {record.key: record.value for record in reader.read(time.monotonic() + SECONDS)}
     finally:
         reader.close()
-    ids = {int.from_bytes(one[1:5], "big") for one in values.values() if one and one[0] == 0}
+    ids = {
+        int.from_bytes(value[1:5], "big") for value in values.values() if value and value[0] == 0
+    }
     assert ids == {newest["id"]}
     assert len(values) == int(captured.sql("SELECT count(*) FROM source.planes")[0])

@@ -24,14 +24,14 @@ from tests.support.services.rest import answers_in_clear_text
 
 
 def test_every_worker_is_ready_and_has_all_plugins(connect_rest: Rest) -> None:
-    found = []
+    plugins = []
     for worker in connect_rest.instances:
         assert connect_rest.ask(worker, "GET", "/health")["status"] == "healthy"
-        found.append(
-            {one["class"] for one in connect_rest.ask(worker, "GET", "/connector-plugins")}
+        plugins.append(
+            {plugin["class"] for plugin in connect_rest.ask(worker, "GET", "/connector-plugins")}
         )
-    assert all(one == found[0] for one in found)
-    assert "io.debezium.connector.postgresql.PostgresConnector" in found[0]
+    assert all(classes == plugins[0] for classes in plugins)
+    assert "io.debezium.connector.postgresql.PostgresConnector" in plugins[0]
 
 
 @pytest.mark.parametrize("shown", ["", "node", "clients"])
@@ -63,7 +63,9 @@ def test_what_the_workers_keep_is_compacted_and_has_all_copies(
     topics = list(internal_topics(next(iter(connect_workers.values())).group).values())
     copies = min(3, len(topology.brokers))
     for topic in admin.describe_topics(topics):
-        assert {len(one["replica_nodes"]) for one in topic["partitions"]} == {copies}, topic
-    asked = [ConfigResource(ConfigResourceType.TOPIC, name) for name in topics]
-    described = admin.describe_configs(asked, config_filter="all")["topic"]
+        assert {len(partition["replica_nodes"]) for partition in topic["partitions"]} == {copies}, (
+            topic
+        )
+    resources = [ConfigResource(ConfigResourceType.TOPIC, name) for name in topics]
+    described = admin.describe_configs(resources, config_filter="all")["topic"]
     assert {described[name]["cleanup.policy"]["value"] for name in topics} == {"compact"}

@@ -71,17 +71,19 @@ def test_no_row_was_dropped_by_the_watermark(
         lines = hosts[master].check_output(
             "cat %s", f"{shared}/{published.topic}/progress/windows.jsonl"
         )
-        found = {line["batchId"]: line for line in map(json.loads, lines.splitlines())}
+        progress = {line["batchId"]: line for line in map(json.loads, lines.splitlines())}
         # A driver that is killed may lose the line of its last batch; the verdict above has proved
         # every record in the result, so such a gap is no dropped row.
-        gap = bool(found) and set(found) != set(range(max(found) + 1))
-        return found if gap or sum(b["numInputRows"] for b in found.values()) >= total else None
+        gap = bool(progress) and set(progress) != set(range(max(progress) + 1))
+        return (
+            progress if gap or sum(b["numInputRows"] for b in progress.values()) >= total else None
+        )
 
-    found = wait_for(batches, seconds=60, what=f"the progress of all {total} records")
-    dropped = sum(batch["numRowsDroppedByWatermark"] for batch in found.values())
-    busy = sum(batch["durationMs"] for batch in found.values() if batch["numInputRows"]) / 1000
+    progress = wait_for(batches, seconds=60, what=f"the progress of all {total} records")
+    dropped = sum(batch["numRowsDroppedByWatermark"] for batch in progress.values())
+    busy = sum(batch["durationMs"] for batch in progress.values() if batch["numInputRows"]) / 1000
     facts["stream"] = {
-        "batches": len(found),
+        "batches": len(progress),
         "dropped_by_watermark": dropped,
         "rows_per_second": round(total / busy),
     }

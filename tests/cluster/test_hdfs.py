@@ -23,7 +23,9 @@ def namenode(topology: Topology) -> str:
 
 
 @pytest.fixture(scope="module")
-def written(topology: Topology, hosts: dict[str, Host], namenode: str) -> Iterator[tuple[str, str]]:
+def written_file(
+    topology: Topology, hosts: dict[str, Host], namenode: str
+) -> Iterator[tuple[str, str]]:
     """A file that the last DataNode's host has written: its path, and its checksum."""
     writer = hosts[topology.group("hdfs_datanodes")[-1]]
     path = f"/millrace-{uuid.uuid4().hex[:8]}"
@@ -37,35 +39,35 @@ def written(topology: Topology, hosts: dict[str, Host], namenode: str) -> Iterat
 
 
 def test_what_one_host_writes_another_reads(
-    topology: Topology, hosts: dict[str, Host], written: tuple[str, str]
+    topology: Topology, hosts: dict[str, Host], written_file: tuple[str, str]
 ) -> None:
-    path, total = written
+    path, total = written_file
     reader = hosts[topology.group("hdfs_datanodes")[0]]
     assert reader.check_output(f"{AS_SUPERUSER} -cat {path} | md5sum") == total
 
 
 def test_every_block_has_all_its_copies(
-    topology: Topology, hosts: dict[str, Host], namenode: str, written: tuple[str, str]
+    topology: Topology, hosts: dict[str, Host], namenode: str, written_file: tuple[str, str]
 ) -> None:
     copies = topology.cluster.hdfs[namenode].config["dfs.replication"]
-    found = hosts[namenode].check_output(
-        f"runuser -u hdfs -- hdfs fsck {written[0]} -files -blocks"
+    output = hosts[namenode].check_output(
+        f"runuser -u hdfs -- hdfs fsck {written_file[0]} -files -blocks"
     )
-    assert "is HEALTHY" in found
-    assert f"Live_repl={copies}" in found
+    assert "is HEALTHY" in output
+    assert f"Live_repl={copies}" in output
 
 
 def test_people_without_rights_write_nothing(
-    hosts: dict[str, Host], namenode: str, written: tuple[str, str]
+    hosts: dict[str, Host], namenode: str, written_file: tuple[str, str]
 ) -> None:
-    done = hosts[namenode].run(f"runuser -u nobody -- hdfs dfs -rm -skipTrash {written[0]}")
+    done = hosts[namenode].run(f"runuser -u nobody -- hdfs dfs -rm -skipTrash {written_file[0]}")
     assert done.rc != 0
     assert "Permission denied" in done.stderr
 
 
 def test_commands_of_the_page_work(hosts: dict[str, Host], namenode: str) -> None:
     try:
-        for command in guide.commands("Who may use it", ROOT / "docs/hdfs.md"):
+        for command in guide.commands("Who may use it", ROOT / "docs/operate/hdfs.md"):
             printed = hosts[namenode].check_output(command)
         assert "/user" in printed
     finally:

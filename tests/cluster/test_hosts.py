@@ -21,24 +21,24 @@ SHOWN = "Id ActiveState UnitFileState NRestarts User"
 
 def services(topology: Topology, hosts: dict[str, Host], host: str) -> dict[str, str]:
     """Unit to the user that runs it: those of the inventory, and the jobs that run all the time."""
-    found, settings = topology.cluster.services(host), topology.cluster.hosts[host].settings
+    deployed, settings = topology.cluster.services(host), topology.cluster.hosts[host].settings
     units = {
         f"{unit}.service": settings[f"{name}_user"]
-        for name, service in found.items()
+        for name, service in deployed.items()
         if name != "spark"
         for unit in service.units
     }
     listing = "grep -sL '^Type=oneshot' /etc/systemd/system/spark-job-*.service"
     jobs = [Path(line).name for line in hosts[host].run(listing).stdout.splitlines()]
     if spark := topology.cluster.spark.get(host):
-        own = [f"{unit}.service" for unit in spark.units]
-        units |= dict.fromkeys([*own, *jobs], settings["spark_user"])
+        daemons = [f"{unit}.service" for unit in spark.units]
+        units |= dict.fromkeys([*daemons, *jobs], settings["spark_user"])
     database = {f"{UNIT}.service": ACCOUNT} if host in topology.cluster.databases else {}
     packaged = {
-        f"{unit}.service": one.user
-        for one in topology.cluster.deployed(host).values()
-        if isinstance(one, Packaged)
-        for unit in one.units
+        f"{unit}.service": service.user
+        for service in topology.cluster.deployed(host).values()
+        if isinstance(service, Packaged)
+        for unit in service.units
     }
     return {**units, **database, **packaged}
 
@@ -52,14 +52,14 @@ def units(topology: Topology, hosts: dict[str, Host]) -> dict[str, dict[str, str
 def test_every_service_runs_enabled_and_never_died(
     hosts: dict[str, Host], units: dict[str, dict[str, str]]
 ) -> None:
-    for name, wanted in units.items():
+    for name, users in units.items():
         shown = hosts[name].check_output(
-            f"systemctl show --property={SHOWN.replace(' ', ',')} {' '.join(wanted)}"
+            f"systemctl show --property={SHOWN.replace(' ', ',')} {' '.join(users)}"
         )
         blocks = [
-            dict(line.split("=", 1) for line in one.splitlines()) for one in shown.split("\n\n")
+            dict(line.split("=", 1) for line in block.splitlines()) for block in shown.split("\n\n")
         ]
-        assert wanted, f"{name} has no service: nothing was tested"
+        assert users, f"{name} has no service: nothing was tested"
         assert {block.pop("Id"): block for block in blocks} == {
             unit: {
                 "ActiveState": "active",
@@ -67,16 +67,16 @@ def test_every_service_runs_enabled_and_never_died(
                 "NRestarts": "0",
                 "User": user,
             }
-            for unit, user in wanted.items()
+            for unit, user in users.items()
         }, name
 
 
 def test_services_are_confined(hosts: dict[str, Host], units: dict[str, dict[str, str]]) -> None:
     """By systemd's own measure of a unit's exposure; 10 is one that is not confined."""
-    for name, wanted in units.items():
+    for name, users in units.items():
         script = "for unit; do systemd-analyze security --no-pager $unit | tail -1; done"
-        verdicts = hosts[name].check_output(f"sh -c '{script}' - {' '.join(wanted)}").splitlines()
-        assert len(verdicts) == len(wanted)
+        verdicts = hosts[name].check_output(f"sh -c '{script}' - {' '.join(users)}").splitlines()
+        assert len(verdicts) == len(users)
         for verdict in verdicts:
             assert float(verdict.split(":")[1].split()[0]) <= 3.0, f"{name}: {verdict}"
 

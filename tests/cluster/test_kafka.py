@@ -86,13 +86,13 @@ def test_replicas_are_in_sync_and_led_as_asked(topology: Topology, admin: Any, p
     nodes = sorted(topology.brokers)
 
     def partitions() -> list[dict[str, Any]] | None:
-        found = admin.describe_topics([probe])[0]["partitions"]
-        in_sync = all(len(p["isr_nodes"]) == len(p["replica_nodes"]) for p in found)
-        return found if in_sync and len(found) == len(nodes) else None
+        described = admin.describe_topics([probe])[0]["partitions"]
+        in_sync = all(len(p["isr_nodes"]) == len(p["replica_nodes"]) for p in described)
+        return described if in_sync and len(described) == len(nodes) else None
 
-    found = wait_for(partitions, seconds=60, what=f"every replica of {probe} in sync")
-    assert {p["partition_index"]: p["leader_id"] for p in found} == dict(enumerate(nodes))
-    assert {len(p["isr_nodes"]) for p in found} == {min(3, len(nodes))}
+    described = wait_for(partitions, seconds=60, what=f"every replica of {probe} in sync")
+    assert {p["partition_index"]: p["leader_id"] for p in described} == dict(enumerate(nodes))
+    assert {len(p["isr_nodes"]) for p in described} == {min(3, len(nodes))}
 
 
 def test_quorum_has_a_leader_and_no_lag(
@@ -129,10 +129,10 @@ def test_configuration_is_in_force(topology: Topology, admin: Any) -> None:
         in_force = described["broker"][str(node.id)]
         missing = node.config.keys() - in_force.keys()
         assert not missing, f"{node.name} does not describe {sorted(missing)}"
-        for key, wanted in node.config.items():
+        for key, configured in node.config.items():
             if key not in REWRITTEN and not in_force[key]["is_sensitive"]:
                 value = str(in_force[key]["value"])
-                assert value.lower() == str(property_text(wanted)).lower(), (key, node.name)
+                assert value.lower() == str(property_text(configured)).lower(), (key, node.name)
 
 
 @pytest.fixture(scope="module")
@@ -151,10 +151,12 @@ def spread(topology: Topology, admin: Any) -> Iterator[str]:
 @pytest.fixture(scope="module")
 def racks(topology: Topology) -> dict[int, str]:
     """Node id of each broker to its rack."""
-    found = {int(one.id or 0): one.settings["kafka_rack"] for one in topology.cluster.brokers}
-    if not any(found.values()):
+    racks = {
+        int(broker.id or 0): broker.settings["kafka_rack"] for broker in topology.cluster.brokers
+    }
+    if not any(racks.values()):
         pytest.skip("no racks here")
-    return found
+    return racks
 
 
 def test_replicas_are_placed_over_the_racks(admin: Any, racks: dict[int, str], spread: str) -> None:
@@ -198,7 +200,7 @@ def read(consumer: Any, partition: Any, count: int) -> list[bytes]:
     values: list[bytes] = []
 
     def all_read() -> bool:
-        values.extend(one.value for one in consumer.poll(timeout_ms=500).get(partition, []))
+        values.extend(record.value for record in consumer.poll(timeout_ms=500).get(partition, []))
         return len(values) >= count
 
     wait_for(all_read, seconds=30, what=f"{count} records of {partition}")
@@ -206,10 +208,10 @@ def read(consumer: Any, partition: Any, count: int) -> list[bytes]:
 
 
 def test_every_data_directory_is_used(topology: Topology, admin: Any, spread: str) -> None:
-    wanted = {one.id: set(one.data_dirs) for one in topology.cluster.brokers}
+    expected = {node.id: set(node.data_dirs) for node in topology.cluster.brokers}
 
     def used() -> bool:
-        found = {
+        actual = {
             broker["broker"]: {
                 directory["log_dir"]
                 for directory in broker["log_dirs"]
@@ -217,9 +219,9 @@ def test_every_data_directory_is_used(topology: Topology, admin: Any, spread: st
             }
             for broker in admin.describe_log_dirs()
         }
-        return bool(found == wanted)
+        return bool(actual == expected)
 
-    wait_for(used, seconds=30, what=f"replicas of {spread} in every one of {wanted}")
+    wait_for(used, seconds=30, what=f"replicas of {spread} in every one of {expected}")
 
 
 def test_topics_are_not_made_by_typing_errors(topology: Topology, admin: Any) -> None:

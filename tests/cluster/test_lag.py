@@ -27,10 +27,10 @@ Lag = Callable[[str], float | None]
 
 @pytest.fixture(scope="module")
 def exporter(topology: Topology) -> LagExporter:
-    found = topology.cluster.lag_exporters
-    if not found:
+    exporters = topology.cluster.lag_exporters
+    if not exporters:
         pytest.skip("no monitoring here")
-    return next(iter(found.values()))
+    return next(iter(exporters.values()))
 
 
 @pytest.fixture
@@ -53,8 +53,8 @@ def lag(hosts: dict[str, Host], exporter: LagExporter, topic: str) -> Lag:
     def value(metric: str) -> float | None:
         text = host.check_output(f'python3 -c "{program}"')
         sample = rf"^kafka_consumer_group_{metric}{{.*group=\"{topic}\".*}} (\S+)"
-        found = re.search(sample, text, re.MULTILINE)
-        return float(found[1]) if found else None
+        match = re.search(sample, text, re.MULTILINE)
+        return float(match[1]) if match else None
 
     return value
 
@@ -64,8 +64,8 @@ def write(topology: Topology, topic: str) -> None:
     producer = clients.producer(topology.connection, acks="all")
     try:
         sent = [producer.send(topic, b"x", partition=0) for _ in range(RECORDS)]
-        for one in sent:
-            one.get(timeout=30)
+        for future in sent:
+            future.get(timeout=30)
     finally:
         producer.close()
 
@@ -92,5 +92,5 @@ def test_a_group_is_behind_until_it_has_read_all(
 
 
 def test_its_login_is_for_its_account_alone(hosts: dict[str, Host], exporter: LagExporter) -> None:
-    found = hosts[exporter.name].check_output(f"stat -c '%U %G %a' {exporter.properties_file}")
-    assert found == f"root {exporter.product} 640"
+    ownership = hosts[exporter.name].check_output(f"stat -c '%U %G %a' {exporter.properties_file}")
+    assert ownership == f"root {exporter.product} 640"

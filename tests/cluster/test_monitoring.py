@@ -50,12 +50,16 @@ def refuses_clear_text(address: str) -> bool:
 
 
 def test_every_exporter_answers_prometheus(topology: Topology, servers: Servers) -> None:
-    found = servers.data("targets?state=active")["activeTargets"]
-    seen = {(one["labels"]["job"], one["labels"]["host"]): one["health"] for one in found}
+    targets = servers.data("targets?state=active")["activeTargets"]
+    seen = {
+        (target["labels"]["job"], target["labels"]["host"]): target["health"] for target in targets
+    }
     assert all(health == "up" for health in seen.values()), seen
-    wanted = {(job, name) for name, one in topology.cluster.metrics.items() for job in one.modules}
-    assert wanted
-    assert wanted <= seen.keys()
+    expected = {
+        (job, name) for name, metrics in topology.cluster.metrics.items() for job in metrics.modules
+    }
+    assert expected
+    assert expected <= seen.keys()
 
 
 def test_each_kind_of_exporter_has_what_it_is_for(topology: Topology, servers: Servers) -> None:
@@ -69,12 +73,12 @@ def test_each_kind_of_exporter_has_what_it_is_for(topology: Topology, servers: S
         "lag": "kafka_lag_exporter_last_success_timestamp_seconds",
         "spark_master": "metrics_master_aliveWorkers_Value",
     }
-    jobs = {job for one in topology.cluster.metrics.values() for job in one.modules}
-    known = {job: name for job, name in series.items() if job in jobs}
-    assert {"node", "host"} <= known.keys()
+    jobs = {job for metrics in topology.cluster.metrics.values() for job in metrics.modules}
+    present = {job: name for job, name in series.items() if job in jobs}
+    assert {"node", "host"} <= present.keys()
     empty = [
         f"{job}: {name}"
-        for job, name in known.items()
+        for job, name in present.items()
         if not servers.data(f'query?query={name}{{job="{job}"}}')["result"]
     ]
     assert not empty
@@ -87,12 +91,12 @@ def test_metrics_are_for_prometheus_alone(
         pytest.skip("they are open here")
     if topology.has_firewall:
         pytest.skip("a firewall keeps this machine out")
-    for name, one in topology.cluster.metrics.items():
-        address = f"{topology.addresses[name]}:{one.settings['metrics_port']}"
-        wanted = {"": 401, "Bearer wrong": 401, f"Bearer {one.token}": 200}
-        for given, code in wanted.items():
-            found = status(address, "/proxy?module=node", monitoring_authority, given)
-            assert found == code, name
+    for name, metrics in topology.cluster.metrics.items():
+        address = f"{topology.addresses[name]}:{metrics.settings['metrics_port']}"
+        codes = {"": 401, "Bearer wrong": 401, f"Bearer {metrics.token}": 200}
+        for authorization, code in codes.items():
+            actual = status(address, "/proxy?module=node", monitoring_authority, authorization)
+            assert actual == code, name
         assert refuses_clear_text(address)
 
 
@@ -111,8 +115,8 @@ def load(topology: Topology, admin: Any) -> Iterator[None]:
     """A producer, and a group that reads what it writes."""
     name = f"millrace-load-{uuid.uuid4().hex[:8]}"
     copies = min(3, len(topology.brokers))
-    wanted = {"num_partitions": 3, "replication_factor": copies}
-    admin.create_topics({name: wanted}, wait_for_metadata=True)
+    layout = {"num_partitions": 3, "replication_factor": copies}
+    admin.create_topics({name: layout}, wait_for_metadata=True)
     producer = clients.producer(topology.connection, acks="all")
     consumer = clients.consumer(topology.connection, group_id=name)
     consumer.subscribe([name])
@@ -136,28 +140,37 @@ def load(topology: Topology, admin: Any) -> Iterator[None]:
 def parts(topology: Topology) -> set[str]:
     """What panels may need and this cluster has."""
     cluster = topology.cluster
-    jobs = {job for one in cluster.metrics.values() for job in one.modules}
-    connectors = [x for one in cluster.connect.values() for x in one.connectors if x.present]
-    there = {
+    jobs = {job for metrics in cluster.metrics.values() for job in metrics.modules}
+    connectors = [
+        connector
+        for worker in cluster.connect.values()
+        for connector in worker.connectors
+        if connector.present
+    ]
+    available = {
         "kraft": topology.voters,
         "zookeeper_brokers": cluster.brokers and not topology.voters,
         "certificate": topology.closed,
         "connector": connectors,
-        "source": [one for one in connectors if not one.is_sink],
-        "sink": [one for one in connectors if one.is_sink],
-        "debezium": [x for x in connectors if "debezium" in x.given[CLASS] and not x.is_sink],
+        "source": [connector for connector in connectors if not connector.is_sink],
+        "sink": [connector for connector in connectors if connector.is_sink],
+        "debezium": [
+            connector
+            for connector in connectors
+            if "debezium" in connector.given[CLASS] and not connector.is_sink
+        ],
         "stream": [
-            job for one in cluster.spark.values() for job in one.drivers.jobs if job.services
+            job for spark in cluster.spark.values() for job in spark.drivers.jobs if job.services
         ],
     }
-    return {*jobs, *(name for name, found in there.items() if found)}
+    return {*jobs, *(name for name, value in available.items() if value)}
 
 
 @pytest.mark.load
 def test_every_panel_has_data_under_load(topology: Topology, servers: Servers, load: None) -> None:
     """Panels of parts that this cluster does not have are left out."""
-    there = parts(topology)
-    shown = [(view, one) for view, one in panels() if one.needs <= there]
+    available = parts(topology)
+    shown = [(view, panel) for view, panel in panels() if panel.needs <= available]
     assert len(shown) > len(panels()) / 2
 
     def without_data() -> list[str]:
@@ -172,5 +185,5 @@ def test_every_panel_has_data_under_load(topology: Topology, servers: Servers, l
 
 def answer(servers: Servers, query: str) -> list[Any]:
     """The series that a query finds."""
-    found: list[Any] = servers.data(f"query?{urllib.parse.urlencode({'query': query})}")["result"]
-    return found
+    series: list[Any] = servers.data(f"query?{urllib.parse.urlencode({'query': query})}")["result"]
+    return series

@@ -84,11 +84,11 @@ def test_every_instance_serves_the_same_over_tls_alone(
             return 0
 
     ids = {
-        wait_for(partial(id_at, one), seconds=10, what=f"{subject} at {one}")
-        for one in registry_addresses
+        wait_for(partial(id_at, address), seconds=10, what=f"{subject} at {address}")
+        for address in registry_addresses
     }
     assert len(ids) == 1
-    assert not [one for one in registry_addresses if answers_in_clear_text(one)]
+    assert not [address for address in registry_addresses if answers_in_clear_text(address)]
 
 
 def test_nobody_reads_schemas_without_a_password(
@@ -125,8 +125,8 @@ def test_an_incompatible_schema_is_refused(registry_as: As, subject: str) -> Non
 def test_health_and_metrics_are_for_the_host_alone(
     topology: Topology, hosts: dict[str, Host], registry_instances: dict[str, Instance]
 ) -> None:
-    for name, one in registry_instances.items():
-        port = one.ports["schema_registry_management_port"]
+    for name, instance in registry_instances.items():
+        port = instance.ports["schema_registry_management_port"]
         ready = f"http://127.0.0.1:{port}/health/ready"
         program = f"import urllib.request as u; print(u.urlopen('{ready}').status)"
         assert hosts[name].check_output(f'python3 -c "{program}"') == "200"
@@ -141,8 +141,8 @@ def test_the_topics_keep_everything_and_have_all_copies(
     for topic in admin.describe_topics(names):
         (partition,) = topic["partitions"]
         assert len(partition["replica_nodes"]) == copies, topic
-    asked = [ConfigResource(ConfigResourceType.TOPIC, name) for name in names]
-    described = admin.describe_configs(asked, config_filter="all")["topic"]
+    resources = [ConfigResource(ConfigResourceType.TOPIC, name) for name in names]
+    described = admin.describe_configs(resources, config_filter="all")["topic"]
     for name in names:
         assert described[name]["retention.ms"]["value"] == "-1"
         assert described[name]["cleanup.policy"]["value"] == "delete"
@@ -155,9 +155,9 @@ def test_passwords_are_nowhere_in_clear_text(
     registry_secrets: Path,
 ) -> None:
     """Not in arguments of processes, the journal or files that others may read."""
-    own = [one.password for one in registry_users]
+    passwords = [user.password for user in registry_users]
     for_kafka = (registry_secrets / "passwords" / KAFKA_USER).read_text().strip()
-    assert all([*own, for_kafka])
+    assert all([*passwords, for_kafka])
     for name in registry_instances:
         host = hosts[name]
         shown = host.check_output("ps -eo args; journalctl --no-pager -u schema_registry")
@@ -165,7 +165,11 @@ def test_passwords_are_nowhere_in_clear_text(
             f"find {CONFIG} /etc/systemd/system -type f -perm /o=r -exec cat {{}} +"
         )
         assert "QuarkusEntryPoint" in shown
-        assert not [x for x in (*own, for_kafka) if x in shown or x in readable]
+        assert not [
+            password
+            for password in (*passwords, for_kafka)
+            if password in shown or password in readable
+        ]
         # Its own users are in no file at all.
-        whole = host.check_output(f"find {CONFIG} -type f -exec cat {{}} +")
-        assert not [x for x in own if x in whole]
+        configuration = host.check_output(f"find {CONFIG} -type f -exec cat {{}} +")
+        assert not [password for password in passwords if password in configuration]

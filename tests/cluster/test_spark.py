@@ -54,8 +54,8 @@ def test_a_web_interface_opens_with_the_token_alone(topology: Topology, master: 
 
 
 def test_one_master_leads_and_the_others_stand_by(topology: Topology, master: str) -> None:
-    others = dict.fromkeys(topology.group("spark_masters"), "STANDBY")
-    assert statuses(topology) == {**others, master: "ALIVE"}
+    standbys = dict.fromkeys(topology.group("spark_masters"), "STANDBY")
+    assert statuses(topology) == {**standbys, master: "ALIVE"}
 
 
 def test_workers_are_alive(topology: Topology, master: str, facts: dict[str, Any]) -> None:
@@ -72,12 +72,12 @@ def test_shuffle_files_are_served_where_that_is_wanted(topology: Topology, maste
     """By each worker's own service, or by the executors alone."""
     for worker in topology.group("spark_workers"):
         spark = topology.cluster.spark[worker]
-        wanted = is_true(spark.config.get("spark.shuffle.service.enabled"))
+        enabled = is_true(spark.config.get("spark.shuffle.service.enabled"))
         with socket.socket() as connection:
             connection.settimeout(5)
             port = spark.ports.get("spark.shuffle.service.port", 7337)
             answered = connection.connect_ex((topology.addresses[worker], port)) == 0
-        assert answered == wanted, f"{worker}:{port}"
+        assert answered == enabled, f"{worker}:{port}"
 
 
 def test_the_rest_server_takes_no_jobs(topology: Topology, master: str) -> None:

@@ -26,19 +26,19 @@ from tests.support.services.zookeeper import (
 
 @pytest.fixture(scope="module")
 def members(topology: Topology) -> list[str]:
-    found = topology.group("zookeeper")
-    if not found:
+    members = topology.group("zookeeper")
+    if not members:
         pytest.skip("no ZooKeeper here")
     if topology.has_firewall:
         pytest.skip("a firewall keeps this machine out")
-    return found
+    return members
 
 
 def test_ensemble_has_one_leader(topology: Topology, members: list[str]) -> None:
-    found = modes(topology)
-    assert set(found) == set(members)
-    wanted = {"leader": 1, "follower": len(members) - 1}
-    assert {mode: list(found.values()).count(mode) for mode in wanted} == wanted
+    states = modes(topology)
+    assert set(states) == set(members)
+    expected = {"leader": 1, "follower": len(members) - 1}
+    assert {mode: list(states.values()).count(mode) for mode in expected} == expected
 
 
 def test_what_is_written_to_one_member_is_read_from_another(
@@ -61,7 +61,7 @@ def test_what_is_written_to_one_member_is_read_from_another(
 def test_clients_are_no_members(topology: Topology, members: list[str]) -> None:
     """What brokers and Spark's masters show is worth nothing between members."""
     keys = Path(topology.cluster.inventory.secrets.directory, "certificates")
-    clients = [one for one in keys.glob("*/ensemble-*.pem") if one.stem != "ensemble-zookeeper"]
+    clients = [path for path in keys.glob("*/ensemble-*.pem") if path.stem != "ensemble-zookeeper"]
     if not clients:
         pytest.skip("the ensemble is open")
     assert joins(topology, members[0], keys / members[-1] / "ensemble-zookeeper.pem")
@@ -85,8 +85,8 @@ def test_four_letter_words_are_few(topology: Topology, members: list[str]) -> No
     for member in members:
         assert "Zxid" in four_letter_word(topology, member, "srvr")
         for word in ("envi", "dump", "conf", "stat"):
-            answer = four_letter_word(topology, member, word)
-            assert "not in the whitelist" in answer, f"{word} on {member}"
+            response = four_letter_word(topology, member, word)
+            assert "not in the whitelist" in response, f"{word} on {member}"
 
 
 def test_no_session_outlives_eight_seconds(topology: Topology, members: list[str]) -> None:

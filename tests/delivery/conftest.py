@@ -18,8 +18,8 @@ def client(topology: Topology, admin: Any, hosts: dict[str, Host]) -> Iterator[C
     """A client; `hosts` is here so that their journals are shown when a test fails."""
     if len(topology.brokers) < REPLICAS:
         pytest.skip(f"{len(topology.brokers)} brokers: the topics have {REPLICAS} replicas")
-    with client_of(admin, topology) as found:
-        yield found
+    with client_of(admin, topology) as client:
+        yield client
 
 
 @pytest.fixture

@@ -76,5 +76,5 @@ def test_acks_all_wants_enough_replicas(client: Client) -> None:
         (partition,) = client.admin.describe_topics([topic])[0]["partitions"]
         assert [len(partition["isr_nodes"]), len(partition["replica_nodes"])] == [1, 3]
     wait_for(lambda: not refused(careful, topic), seconds=SECONDS, what="two replicas in sync")
-    found = [record.value for record in client.read(topic, start=sent.offset)]
-    assert found == [b"careless", b"careful"]
+    values = [record.value for record in client.read(topic, start=sent.offset)]
+    assert values == [b"careless", b"careful"]

@@ -46,10 +46,10 @@ def test_a_batch_holds_what_comes_while_it_lingers(
         sent.append(producer.send(topic, value, partition=0))
         if awaited:
             sent[-1].get(timeout=SECONDS)
-    assert [one.get(timeout=SECONDS).offset for one in sent] == list(range(RECORDS))
-    found = written(client, disks, topic)
-    assert least <= len(found) <= most, found
-    assert sum(batch.records for batch in found) == RECORDS
+    assert [future.get(timeout=SECONDS).offset for future in sent] == list(range(RECORDS))
+    written_batches = written(client, disks, topic)
+    assert least <= len(written_batches) <= most, written_batches
+    assert sum(batch.records for batch in written_batches) == RECORDS
     assert client.values(topic) == values
 
 
@@ -66,7 +66,7 @@ def test_a_codec_is_used_and_undone(client: Client, disks: Disks, codec: str) ->
     for sent in [producer.send(topic, value, partition=0) for value in values]:
         sent.get(timeout=SECONDS)
     assert client.values(topic) == values
-    found = written(client, disks, topic)
-    assert {batch.codec for batch in found} == {codec}
-    smaller = sum(batch.size for batch in found) < sum(map(len, values))
-    assert smaller == (codec != "none"), found
+    written_batches = written(client, disks, topic)
+    assert {batch.codec for batch in written_batches} == {codec}
+    smaller = sum(batch.size for batch in written_batches) < sum(map(len, values))
+    assert smaller == (codec != "none"), written_batches

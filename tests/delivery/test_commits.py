@@ -62,16 +62,18 @@ def test_automatic_commits_count_what_was_returned_as_done(client: Client) -> No
     assert rest(client, topic) == []
 
 
-@pytest.mark.parametrize(("reset", "found"), [("earliest", [b"old", b"new"]), ("latest", [b"new"])])
+@pytest.mark.parametrize(
+    ("reset", "expected"), [("earliest", [b"old", b"new"]), ("latest", [b"new"])]
+)
 def test_a_group_without_a_commit_starts_where_it_is_configured_to(
-    client: Client, reset: str, found: list[bytes]
+    client: Client, reset: str, expected: list[bytes]
 ) -> None:
     topic = client.topic()
     client.write(topic, [b"old"])
     consumer, place = client.reader(topic, auto_offset_reset=reset)
-    assert consumer.position(place, timeout_ms=SECONDS * 1000) == 2 - len(found)
+    assert consumer.position(place, timeout_ms=SECONDS * 1000) == 2 - len(expected)
     client.write(topic, [b"new"])
-    assert [record.value for record in drain(consumer)] == found
+    assert [record.value for record in drain(consumer)] == expected
 
 
 def test_a_group_without_a_commit_can_be_refused(client: Client) -> None:
@@ -106,7 +108,10 @@ def test_lag_is_seen_from_outside(client: Client) -> None:
     def lag() -> dict[Any, int]:
         committed = client.admin.list_group_offsets({client.group: None})[client.group]
         ends = client.admin.list_partition_offsets(dict.fromkeys(committed, OffsetSpec.LATEST))
-        return {one: ends[one].offset - committed[one].offset for one in committed}
+        return {
+            partition: ends[partition].offset - committed[partition].offset
+            for partition in committed
+        }
 
     assert lag() == {place: 6}
     client.write(topic, [b"more"])

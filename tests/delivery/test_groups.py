@@ -24,7 +24,7 @@ SESSION_MS = 6000
 """The shortest that brokers grant by default (group.min.session.timeout.ms)."""
 
 
-class Member(ConsumerRebalanceListener):  # type: ignore[misc] # no types
+class Member(ConsumerRebalanceListener):  # type: ignore[misc]  # no types
     """A consumer that polls all the time in a thread of its own, and commits what it has read.
 
     kafka-python 3.0 throws away a join that ends while nobody polls, and joins again.
@@ -74,8 +74,8 @@ class Member(ConsumerRebalanceListener):  # type: ignore[misc] # no types
     @property
     def generation(self) -> int:
         """The group's, or -1 while this member is not settled in it."""
-        found = self.consumer.group_metadata()
-        return int(found.generation_id) if found.state == MemberState.STABLE else -1
+        metadata = self.consumer.group_metadata()
+        return int(metadata.generation_id) if metadata.state == MemberState.STABLE else -1
 
     def close(self) -> None:
         """A dynamic member leaves the group, a static one just goes."""
@@ -95,7 +95,7 @@ def share(*members: Member) -> None:
             len(generations) == 1
             and -1 not in generations
             and len(set().union(*owned)) == PARTITIONS
-            and {len(one) for one in owned} == {PARTITIONS // len(members)}
+            and {len(partitions) for partitions in owned} == {PARTITIONS // len(members)}
         )
 
     wait_for(even, seconds=SECONDS, what=f"{PARTITIONS} partitions shared by {len(members)}")
@@ -154,7 +154,7 @@ def test_a_member_restarts(client: Client, is_static: bool) -> None:
     """A dynamic member costs two rebalances, a static one within its session none (KIP-345)."""
     topic = client.topic(PARTITIONS)
     identities: list[dict[str, str]] = static(client, "a", "b") if is_static else [{}, {}]
-    first, second = (Member(client, topic, **one) for one in identities)
+    first, second = (Member(client, topic, **identity) for identity in identities)
     share(first, second)
     before, owned = second.generation, first.owned
     second.given_up.clear()
@@ -173,7 +173,7 @@ def test_a_member_restarts(client: Client, is_static: bool) -> None:
 
 def test_a_static_member_that_stays_away_is_replaced(client: Client) -> None:
     topic = client.topic(PARTITIONS)
-    first, second = (Member(client, topic, **one) for one in static(client, "a", "b"))
+    first, second = (Member(client, topic, **identity) for identity in static(client, "a", "b"))
     share(first, second)
     first.close()
     closed = time.monotonic()

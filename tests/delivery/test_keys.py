@@ -39,10 +39,10 @@ def test_murmur2_is_that_of_java(key: bytes) -> None:
 
 def places(client: Client, topic: str) -> dict[bytes, dict[int, list[bytes]]]:
     """Key to partition to values in the order of offsets."""
-    found: dict[bytes, dict[int, list[bytes]]] = defaultdict(lambda: defaultdict(list))
+    placed: dict[bytes, dict[int, list[bytes]]] = defaultdict(lambda: defaultdict(list))
     for record in client.read(topic, PARTITIONS):
-        found[record.key or b""][record.partition].append(record.value)
-    return found
+        placed[record.key or b""][record.partition].append(record.value)
+    return placed
 
 
 def test_java_and_python_choose_the_same_partition(
@@ -66,12 +66,14 @@ def test_java_and_python_choose_the_same_partition(
     for sent in [producer.send(topic, b"python", key=key.encode()) for key in keys]:
         sent.get(timeout=SECONDS)
 
-    found = places(client, topic)
-    assert set(found) == {key.encode() for key in keys}
-    for key, partitions in found.items():
-        wanted = (JAVA_SIGN & murmur2(key)) % PARTITIONS
-        assert partitions == {wanted: [b"java", b"python"]}, key
-    assert len({partition for one in found.values() for partition in one}) == PARTITIONS
+    placed = places(client, topic)
+    assert set(placed) == {key.encode() for key in keys}
+    for key, partitions in placed.items():
+        expected = (JAVA_SIGN & murmur2(key)) % PARTITIONS
+        assert partitions == {expected: [b"java", b"python"]}, key
+    assert (
+        len({partition for partitions in placed.values() for partition in partitions}) == PARTITIONS
+    )
 
 
 def test_a_key_keeps_its_order(client: Client) -> None:
@@ -82,12 +84,12 @@ def test_a_key_keeps_its_order(client: Client) -> None:
     producer = client.producer(batch_size=300)
     sent = [producer.send(keyed, value, key=f"k{int(value) % 5}".encode()) for value in values]
     sent += [producer.send(keyless, value) for value in values]
-    for one in sent:
-        one.get(timeout=SECONDS)
+    for future in sent:
+        future.get(timeout=SECONDS)
 
-    found = places(client, keyed)
-    assert len(found) == 5
-    for key, partitions in found.items():
+    placed = places(client, keyed)
+    assert len(placed) == 5
+    for key, partitions in placed.items():
         (order,) = partitions.values()
         assert order == [value for value in values if f"k{int(value) % 5}".encode() == key]
 

@@ -42,9 +42,9 @@ def write_aged(client: Client, topic: str, history: list[tuple[int, bytes, bytes
 
 
 def wait_for_files(disks: Disks, topic: str, count: int) -> None:
-    wanted = dict.fromkeys(disks.topology.group("kafka_brokers"), count)
+    expected = dict.fromkeys(disks.topology.group("kafka_brokers"), count)
     wait_for(
-        lambda: disks.files(topic) == wanted, seconds=SECONDS, what=f"{count} segments everywhere"
+        lambda: disks.files(topic) == expected, seconds=SECONDS, what=f"{count} segments everywhere"
     )
 
 

@@ -26,7 +26,7 @@ def kill_between(client: Client, order: str, source: str, sink: str, log: Path) 
     words = [order, str(config), source, sink, client.group, KILLED_AT.decode()]
     with (
         log.open("w") as stream,
-        subprocess.Popen(  # noqa: S603 - our own program
+        subprocess.Popen(
             [sys.executable, "-m", "tests.support.clients.copier", *words],
             cwd=ROOT,
             env=environment(),

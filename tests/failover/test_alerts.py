@@ -51,13 +51,13 @@ def watched(
 
 
 @pytest.fixture(scope="module")
-def seen() -> Iterator[list[dict[str, Any]]]:
+def rows() -> Iterator[list[dict[str, Any]]]:
     """What was measured, a row for each alert; written for `docs/generate.py alerts`."""
     rows: list[dict[str, Any]] = []
     yield rows
     RESULTS.parent.mkdir(parents=True, exist_ok=True)
-    found = {"date": datetime.now(UTC).date().isoformat(), "alerts": rows}
-    RESULTS.write_text(json.dumps(found, indent=2) + "\n")
+    results = {"date": datetime.now(UTC).date().isoformat(), "alerts": rows}
+    RESULTS.write_text(json.dumps(results, indent=2) + "\n")
 
 
 def active(servers: Servers) -> list[str]:
@@ -65,9 +65,13 @@ def active(servers: Servers) -> list[str]:
 
     Hosts of a lab share the disks of their machine, and others fill them too: those do not count.
     """
-    found = [one["labels"] for one in servers.data("alerts")["alerts"]]
+    label_sets = [alert["labels"] for alert in servers.data("alerts")["alerts"]]
     return sorted(
-        {one["alertname"] for one in found if not one.get("device", "").startswith("/dev/")}
+        {
+            labels["alertname"]
+            for labels in label_sets
+            if not labels.get("device", "").startswith("/dev/")
+        }
     )
 
 
@@ -91,15 +95,15 @@ class Expected:
     def row(self) -> dict[str, Any]:
         """What the documentation shows, but for the lab."""
         seconds = {"fired": self.fired - self.there, "cleared": self.cleared - self.healed}
-        rounded = {what: round(value, 1) for what, value in seconds.items()}
+        rounded = {moment: round(value, 1) for moment, value in seconds.items()}
         return {"alert": self.alert, "fault": self.fault.name, **rounded}
 
 
 @pytest.mark.parametrize("name", ROUNDS)
 def test_alerts_fire_and_clear(
-    name: str, watched: Watched, notifications: Notifications, seen: list[dict[str, Any]]
+    name: str, watched: Watched, notifications: Notifications, rows: list[dict[str, Any]]
 ) -> None:
-    faults = [one for one in ROUNDS[name] if one.can_be_made(watched.topology)]
+    faults = [fault for fault in ROUNDS[name] if fault.can_be_made(watched.topology)]
     if not faults:
         pytest.skip(NOT_HERE[name])
     if name != FIRST:
@@ -107,51 +111,52 @@ def test_alerts_fire_and_clear(
     wait_for_none(
         lambda: active(watched.servers), seconds=QUIET_SECONDS, what="no alert before the faults"
     )
-    wanted: list[Expected] = []
+    expected: list[Expected] = []
     with watched.afterwards:
         with contextlib.ExitStack() as injected:
             for fault in faults:
                 begun = time.time()
                 labels = injected.enter_context(fault.inject(watched))
-                there = time.time()
-                own = [
-                    Expected(fault, one, labels.get(one, {}), begun, there) for one in fault.alerts
+                injected_at = time.time()
+                alerts = [
+                    Expected(fault, alert, labels.get(alert, {}), begun, injected_at)
+                    for alert in fault.alerts
                 ]
-                injected.callback(heals, own)
-                wanted += own
-            wait_until_fired(notifications, wanted)
-        wait_until_cleared(notifications, wanted)
-    seen += [{**one.row, "lab": watched.topology.name} for one in wanted]
+                injected.callback(heals, alerts)
+                expected += alerts
+            wait_until_fired(notifications, expected)
+        wait_until_cleared(notifications, expected)
+    rows += [{**alert.row, "lab": watched.topology.name} for alert in expected]
 
 
 def heals(alerts: list[Expected]) -> None:
     """Record that the fault of some alerts is healed from now on."""
-    for one in alerts:
-        one.healed = time.time()
+    for alert in alerts:
+        alert.healed = time.time()
 
 
-def wait_until_fired(notifications: Notifications, wanted: list[Expected]) -> None:
+def wait_until_fired(notifications: Notifications, expected: list[Expected]) -> None:
     """Wait until the receiver has got each alert."""
 
     def missing() -> list[str]:
-        for one in wanted:
-            one.fired = one.fired or notifications.reached(
-                one.alert, one.labels, "firing", one.begun
+        for alert in expected:
+            alert.fired = alert.fired or notifications.reached(
+                alert.alert, alert.labels, "firing", alert.begun
             )
-        return [one.alert for one in wanted if not one.fired]
+        return [alert.alert for alert in expected if not alert.fired]
 
-    wait_for_none(missing, seconds=max(one.fault.fires for one in wanted), what="each alert")
+    wait_for_none(missing, seconds=max(alert.fault.fires for alert in expected), what="each alert")
 
 
-def wait_until_cleared(notifications: Notifications, wanted: list[Expected]) -> None:
+def wait_until_cleared(notifications: Notifications, expected: list[Expected]) -> None:
     """Wait until the receiver has the message about each alert that it is over."""
 
     def missing() -> list[str]:
-        for one in wanted:
-            one.cleared = one.cleared or notifications.reached(
-                one.alert, one.labels, "resolved", one.healed
+        for alert in expected:
+            alert.cleared = alert.cleared or notifications.reached(
+                alert.alert, alert.labels, "resolved", alert.healed
             )
-        return [one.alert for one in wanted if not one.cleared]
+        return [alert.alert for alert in expected if not alert.cleared]
 
-    seconds = max(one.fault.clears for one in wanted)
+    seconds = max(alert.fault.clears for alert in expected)
     wait_for_none(missing, seconds=seconds, what="the end of each alert")

@@ -29,8 +29,8 @@ def target(
     if not topology.cluster.databases:
         pytest.skip("no database here")
     skip_unless_full()
-    with changes(topology, hosts, plays, connect_rest) as found:
-        yield found
+    with changes(topology, hosts, plays, connect_rest) as target:
+        yield target
 
 
 @pytest.fixture
@@ -82,10 +82,17 @@ def test_without_a_free_slot_a_source_says_so(captured: Captured) -> None:
     )
     source, sink = captured.described
     config = {**source["config"], "slot.name": "another"}
-    other = {**source, "name": "another-source", "kafka_user": "another-source", "config": config}
+    another_source = {
+        **source,
+        "name": "another-source",
+        "kafka_user": "another-source",
+        "config": config,
+    }
 
-    def given(**more: str) -> tuple[str, str]:
-        return "-e", json.dumps({"connect_connectors": [source, sink, {**other, **more}]})
+    def given(**overrides: str) -> tuple[str, str]:
+        return "-e", json.dumps(
+            {"connect_connectors": [source, sink, {**another_source, **overrides}]}
+        )
 
     try:
         assert "all replication slots are in use" in captured.plays.refuse("connectors", *given())
@@ -116,8 +123,8 @@ def test_after_a_lost_slot_the_procedure_of_the_page_leads_to_equal_results(
     wait_for(filled, seconds=180, what="the slot lost")
     captured.sql("TRUNCATE batch.other; DELETE FROM source.planes WHERE tailnum LIKE 'N3%'")
     assert f"slot {SLOT} of the database flights is lost" in captured.plays.refuse("health")
-    steps = [shlex.split(one)[3:] for one in guide.commands("Begin again", PAGE)]
-    names = [one[0].removeprefix("playbooks/").removesuffix(".yml") for one in steps]
+    steps = [shlex.split(command)[3:] for command in guide.commands("Begin again", PAGE)]
+    names = [step[0].removeprefix("playbooks/").removesuffix(".yml") for step in steps]
     reset = names.index("changes_reset")
     for number, (name, (_, *arguments)) in enumerate(zip(names, steps, strict=True)):
         if name == "jobs":

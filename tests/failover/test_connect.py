@@ -30,7 +30,7 @@ from tests.support.services.connectors import ALIAS, LOGIN_FILE, NAME, SECRETS_F
 from tests.support.services.unit import lost
 from tests.support.wait import wait_for
 
-PAGE = ROOT / "docs/connect.md"
+PAGE = ROOT / "docs/operate/connect.md"
 
 
 @dataclass(frozen=True)
@@ -45,13 +45,13 @@ class Copy:
     def target(self) -> str:
         return f"{ALIAS}.{self.topic}"
 
-    def given(self, *, tasks: str = "2", **more: Any) -> tuple[str, str]:
+    def given(self, *, tasks: str = "2", **changes: Any) -> tuple[str, str]:
         """The arguments of a playbook that name the connector, with some of its keys changed.
 
         How many tasks it has is a secret, so that a changed one is seen; with none there is none.
         """
         secrets = {NAME: {"tasks": tasks}} if tasks else {}
-        connectors = [{**self.connector, **more}]
+        connectors = [{**self.connector, **changes}]
         return "-e", json.dumps({"connect_connectors": connectors, "connect_secrets": secrets})
 
 
@@ -64,20 +64,20 @@ def copy(topology: Topology, plays: Plays, admin: Any) -> Iterator[Copy]:
         {topic: {"num_partitions": 4, "replication_factor": copies}}, wait_for_metadata=True
     )
     sender = Sender(topology, topic)
-    found = Copy(topic, connector(topology, topic, copies), sender)
+    copy = Copy(topic, connector(topology, topic, copies), sender)
     try:
-        yield found
+        yield copy
     finally:
         sender.stop()
-        plays.run("connectors", *found.given(state="absent", tasks=""))
-        there = [one for one in (topic, found.target) if one in admin.list_topics()]
-        admin.delete_topics(there)
+        plays.run("connectors", *copy.given(state="absent", tasks=""))
+        present = [name for name in (topic, copy.target) if name in admin.list_topics()]
+        admin.delete_topics(present)
 
 
 def tasks(rest: Rest) -> dict[int, tuple[str, str]]:
     """Task -> its state and the worker that has it."""
-    found = rest.call("GET", f"/connectors/{NAME}/status")["tasks"]
-    return {one["id"]: (one["state"], one["worker_id"]) for one in found}
+    tasks = rest.call("GET", f"/connectors/{NAME}/status")["tasks"]
+    return {task["id"]: (task["state"], task["worker_id"]) for task in tasks}
 
 
 def secrets(topology: Topology, hosts: dict[str, Host]) -> set[str]:
@@ -114,8 +114,8 @@ def test_a_missing_topic_is_refused_first(admin: Any, plays: Plays, copy: Copy) 
             "topics": topic,
         },
     }
-    given = json.dumps({"connect_connectors": [sink]})
-    assert f"reads {topic}" in plays.refuse("connectors", "-e", given)
+    variables = json.dumps({"connect_connectors": [sink]})
+    assert f"reads {topic}" in plays.refuse("connectors", "-e", variables)
     assert not users.read(admin, [name])[name]
 
 
@@ -133,15 +133,15 @@ def test_the_commands_of_the_page_work(
 ) -> None:
     for command in guide.commands("Connectors", PAGE):
         _, _, arguments = command.partition("playbooks/connectors.yml")
-        given = arguments.replace("connector=planes", f"connector={NAME}").split()
-        plays.succeed("connectors", *copy.given(), *given)
+        options = arguments.replace("connector=planes", f"connector={NAME}").split()
+        plays.succeed("connectors", *copy.given(), *options)
     text = "\n".join(guide.commands("Who may use it", PAGE))
     text = text.replace("inventories/<yours>/.secrets", str(connect_secrets))
     text = text.replace("<worker>:8083", connect_addresses[0])
-    answer = subprocess.run(  # noqa: S603 - the page's own command
+    result = subprocess.run(
         ["/bin/sh", "-ec", text], check=True, capture_output=True, text=True, timeout=60
     )
-    assert NAME in json.loads(answer.stdout)
+    assert NAME in json.loads(result.stdout)
 
 
 def test_what_the_plugin_refuses_changes_nothing(
@@ -163,8 +163,10 @@ def test_the_tasks_of_a_killed_worker_run_on_another(
     name = by_address(workers)[killed]
 
     def moved() -> bool:
-        found = tasks(connect_rest).values()
-        return bool(found) and all(x == "RUNNING" and at != killed for x, at in found)
+        states = tasks(connect_rest).values()
+        return bool(states) and all(
+            state == "RUNNING" and worker != killed for state, worker in states
+        )
 
     with lost(hosts[name], "connect"):
         wait_for(moved, seconds=moves_within(workers[name]), what="all tasks on the other worker")
@@ -177,21 +179,21 @@ def test_each_record_is_copied_once(topology: Topology, copy: Copy) -> None:
     consumer = clients.consumer(
         topology.connection, auto_offset_reset="earliest", isolation_level="read_committed"
     )
-    found: Counter[bytes] = Counter()
+    copies: Counter[bytes] = Counter()
     try:
-        parts = sorted(consumer.partitions_for_topic(copy.target))
-        consumer.assign([TopicPartition(copy.target, one) for one in parts])
+        partitions = sorted(consumer.partitions_for_topic(copy.target))
+        consumer.assign([TopicPartition(copy.target, partition) for partition in partitions])
 
         def complete() -> bool:
             for batch in consumer.poll(timeout_ms=1000).values():
-                found.update(record.value for record in batch)
-            return len(found) >= copy.sender.acknowledged
+                copies.update(record.value for record in batch)
+            return len(copies) >= copy.sender.acknowledged
 
         wait_for(complete, seconds=120, what="all records in the copy")
         complete()
     finally:
         consumer.close()
-    assert found == Counter(map(value, range(copy.sender.acknowledged)))
+    assert copies == Counter(map(value, range(copy.sender.acknowledged)))
     assert copy.sender.acknowledged > 1000
 
 
@@ -220,18 +222,19 @@ def test_a_paused_connector_begins_again_once_its_offsets_are_reset(
     plays.succeed("connectors", *copy.given(tasks="1", state="paused"))
     assert {state for state, _ in tasks(connect_rest).values()} == {"PAUSED"}
     with closing(clients.consumer(topology.connection)) as consumer:
-        parts = [
-            TopicPartition(copy.target, one) for one in consumer.partitions_for_topic(copy.target)
+        partitions = [
+            TopicPartition(copy.target, partition)
+            for partition in consumer.partitions_for_topic(copy.target)
         ]
 
         def end() -> int:
-            return sum(consumer.end_offsets(parts).values())
+            return sum(consumer.end_offsets(partitions).values())
 
         before = end()
-        asked = ("-e", f"connector={NAME}", "-e", "connector_offsets=reset")
-        output = plays.succeed("connectors", *copy.given(tasks="1"), *asked)
+        options = ("-e", f"connector={NAME}", "-e", "connector_offsets=reset")
+        output = plays.succeed("connectors", *copy.given(tasks="1"), *options)
         done = [f"stop {NAME}", f"reset the offsets of {NAME}", f"resume {NAME}"]
-        assert [one for one in done if one not in output] == []
+        assert [message for message in done if message not in output] == []
         copied = before + copy.sender.acknowledged
         wait_for(lambda: end() >= copied, seconds=60, what="all records once more")
 

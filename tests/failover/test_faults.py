@@ -32,15 +32,15 @@ def target(topology: Topology, hosts: dict[str, Host], plays: Plays) -> Iterator
         pytest.skip("ZooKeeper elects the controller here")
     if len(members := topology.voters or topology.group("zookeeper")) < 3:
         pytest.skip(f"{len(members)} controllers: none of them may be lost")
-    with suite(topology, hosts, plays, Target, transactions=FULL) as found:
-        yield found
+    with suite(topology, hosts, plays, Target, transactions=FULL) as target:
+        yield target
 
 
 @pytest.fixture(scope="module")
 def second(target: Target) -> Iterator[Programs]:
     """Kafka's own programs, from the first fault to the last."""
-    with verifiable(target.topology, target.folder / "verifiable") as found:
-        yield found
+    with verifiable(target.topology, target.folder / "verifiable") as programs:
+        yield programs
 
 
 @pytest.mark.usefixtures("second")

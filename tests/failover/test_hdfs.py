@@ -21,7 +21,7 @@ from tests.support.lab.topology import ROOT, Topology
 from tests.support.services.spark import DRIVER
 from tests.support.wait import wait_for
 
-PAGE = ROOT / "docs/hdfs.md"
+PAGE = ROOT / "docs/operate/hdfs.md"
 JOB = "archive"
 CLIENT = f"/etc/spark/job-{JOB}-kafka.properties"
 
@@ -171,19 +171,21 @@ def test_a_backup_of_the_namenode_is_restored(
     """site.yml refuses to format the empty directories of a NameNode that has lost its data."""
     name = topology.group("hdfs_namenode")[0]
     host, path = hosts[name], topology.cluster.hdfs[name].name_dirs[0]
-    [checkpoint] = [x for x in guide.commands("Backup and restore", PAGE) if "saveNamespace" in x]
+    [checkpoint] = [
+        line for line in guide.commands("Backup and restore", PAGE) if "saveNamespace" in line
+    ]
     host.check_output(checkpoint)
     plays.succeed("hdfs_backup", "-e", f"path={tmp_path}")
-    files = [one for one in tmp_path.rglob("*") if one.is_file()]
-    assert {one.name.partition("_")[0] for one in files} == {"VERSION", "fsimage"}
+    files = [file for file in tmp_path.rglob("*") if file.is_file()]
+    assert {file.name.partition("_")[0] for file in files} == {"VERSION", "fsimage"}
 
     units = "hdfs-namenode hdfs-secondarynamenode"
     host.check_output(f"systemctl stop {units} && mv {path} {path}.lost")
     assert "hdfs-namenode-empty" in plays.refuse("site")
     host.check_output(f"install --directory --mode 750 {path} {path}/current")
-    for one in files:
-        content = base64.b64encode(one.read_bytes()).decode()
-        place = f"{path}/current/{one.name}"
+    for file in files:
+        content = base64.b64encode(file.read_bytes()).decode()
+        place = f"{path}/current/{file.name}"
         host.check_output("echo %s | base64 --decode > %s", content, place)
     host.check_output(f"chown -R hdfs:hdfs {path}")
     plays.succeed("site")

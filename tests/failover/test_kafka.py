@@ -47,8 +47,12 @@ def topic_on(cluster: Cluster, topology: Topology, replicas: int) -> Iterator[st
 
 def leads_everywhere(admin: Any, topic: str) -> bool:
     """Whether a topic is there and somebody leads each of its partitions."""
-    found = [one for one in admin.describe_topics() if one["name"] == topic]
-    return bool(found) and all(partition["leader_id"] >= 0 for partition in found[0]["partitions"])
+    descriptions = [
+        description for description in admin.describe_topics() if description["name"] == topic
+    ]
+    return bool(descriptions) and all(
+        partition["leader_id"] >= 0 for partition in descriptions[0]["partitions"]
+    )
 
 
 def write(topology: Topology, topic: str) -> None:

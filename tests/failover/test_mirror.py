@@ -38,7 +38,7 @@ from tests.support.recap import changed
 from tests.support.services import mirror_user
 from tests.support.wait import wait_for
 
-PAGE = ROOT / "docs/mirroring.md"
+PAGE = ROOT / "docs/operate/mirroring.md"
 FIRST, SECOND = "first", "second"
 PARTITIONS = 3
 
@@ -53,20 +53,20 @@ class Side:
     folder: Path
     password: str = field(default_factory=lambda: uuid.uuid4().hex)
 
-    def entry(self, follower: str, prefix: str, **more: Any) -> dict[str, Any]:
+    def entry(self, follower: str, prefix: str, **overrides: Any) -> dict[str, Any]:
         """How another cluster follows this one: all topics and groups with a prefix."""
         cluster, login = self.topology.cluster, {}
         if self.topology.closed:
             ca = Path(cluster.inventory.secrets.directory) / "ca.pem"
-            own = {"user": f"mirror-{follower}", "password": self.password}
-            login = {**own, "ca": ca.read_text()}
+            credentials = {"user": f"mirror-{follower}", "password": self.password}
+            login = {**credentials, "ca": ca.read_text()}
         return {
             "from": self.alias,
             "bootstrap_servers": cluster.brokers[0].clients.user_bootstrap,
             "topics": [f"{prefix}*"],
             "groups": [f"{prefix}*"],
             **login,
-            **more,
+            **overrides,
         }
 
     def given(self, **variables: Any) -> tuple[str, str]:
@@ -76,8 +76,8 @@ class Side:
         """
         path = self.folder / f"{self.alias}.json"
         path.touch(mode=0o600)
-        own = {"connect_cluster_alias": self.alias, "connect_connectors": []}
-        path.write_text(json.dumps({**own, **variables}))
+        defaults = {"connect_cluster_alias": self.alias, "connect_connectors": []}
+        path.write_text(json.dumps({**defaults, **variables}))
         return "-e", f"@{path}"
 
     def admit(self, entry: dict[str, Any], follower: str) -> None:
@@ -87,16 +87,16 @@ class Side:
         settings = {mirrors.ALIAS: follower, mirrors.VARIABLE: [entry]}
         (mirror,) = mirrors.of_settings(settings)
         user = {"name": mirror.user, "password": mirror.password}
-        given = self.given(kafka_users=[{**user, "grants": mirror_user.grants(mirror)}])
-        self.plays.succeed("connectors", *given)
+        extra_vars = self.given(kafka_users=[{**user, "grants": mirror_user.grants(mirror)}])
+        self.plays.succeed("connectors", *extra_vars)
 
-    def follow(self, other: Side, prefix: str, *arguments: str, **more: Any) -> str:
+    def follow(self, source: Side, prefix: str, *arguments: str, **overrides: Any) -> str:
         """Let this cluster follow another one; the output."""
-        entry = other.entry(self.alias, prefix, **more)
+        entry = source.entry(self.alias, prefix, **overrides)
         if entry.get("state") != "absent":
-            other.admit(entry, self.alias)
-        given = self.given(connect_mirrors=[entry])
-        return self.plays.succeed("connectors", *given, *arguments)
+            source.admit(entry, self.alias)
+        extra_vars = self.given(connect_mirrors=[entry])
+        return self.plays.succeed("connectors", *extra_vars, *arguments)
 
     def create(self, topic: str, **configs: str) -> None:
         copies = min(3, len(self.topology.brokers))
@@ -115,8 +115,8 @@ class Side:
 
     def offsets(self, group: str, topic: str) -> dict[int, int]:
         """Partition -> from where a group goes on."""
-        found = reading.committed(self.topology.connection, group)
-        return {part: offset for (name, part), offset in found.items() if name == topic}
+        offsets = reading.committed(self.topology.connection, group)
+        return {partition: offset for (name, partition), offset in offsets.items() if name == topic}
 
     def as_group(self, group: str, *topics: str) -> dict[str, list[Any]]:
         return reading.as_group(self.topology.connection, group, *topics)
@@ -130,14 +130,14 @@ class Pair:
     second: Side
     prefix: str
 
-    def name(self, what: str) -> str:
-        return f"{self.prefix}{what}"
+    def name(self, suffix: str) -> str:
+        return f"{self.prefix}{suffix}"
 
     def copied(self, topic: str, values: list[str]) -> None:
         """Wait until the second cluster has all values of a topic of the first."""
         copy = f"{FIRST}.{topic}"
         wait_for(
-            lambda: Counter(one.value for one in self.second.read(copy)) == Counter(values),
+            lambda: Counter(record.value for record in self.second.read(copy)) == Counter(values),
             seconds=120,
             what=f"all of {topic} in the second cluster, once",
         )
@@ -151,7 +151,7 @@ class Pair:
             ends = reading.ends(connection, copy)
             # Behind the last record there is the end of its transaction.
             return offsets.keys() == ends.keys() and all(
-                end - offsets[part] <= 1 for part, end in ends.items()
+                end - offsets[partition] <= 1 for partition, end in ends.items()
             )
 
         wait_for(ready, seconds=180, what=f"offsets of {group} at the end of {copy}")
@@ -161,27 +161,29 @@ class Pair:
 def pair(
     request: pytest.FixtureRequest, topology: Topology, plays: Plays, tmp_path_factory: Any
 ) -> Iterator[Pair]:
-    given = request.config.getoption("--second")
-    if not given:
+    inventory = request.config.getoption("--second")
+    if not inventory:
         pytest.skip("no second cluster here")
-    other, state = describe(Path(given).resolve()), tmp_path_factory.mktemp("second")
-    found = Pair(
+    second, state = describe(Path(inventory).resolve()), tmp_path_factory.mktemp("second")
+    pair = Pair(
         Side(FIRST, topology, plays, tmp_path_factory.mktemp(FIRST)),
-        Side(SECOND, other, Plays(other, state), state),
+        Side(SECOND, second, Plays(second, state), state),
         f"mirror-{uuid.uuid4().hex[:6]}-",
     )
     try:
-        yield found
+        yield pair
     finally:
-        for one, its in ((found.second, found.first), (found.first, found.second)):
-            one.follow(its, found.prefix, state="absent")
+        for follower, its in ((pair.second, pair.first), (pair.first, pair.second)):
+            follower.follow(its, pair.prefix, state="absent")
             gone = [{"name": f"mirror-{its.alias}", "state": "absent"}]
-            one.plays.succeed("connectors", *one.given(kafka_users=gone))
-        for side in (found.first, found.second):
+            follower.plays.succeed("connectors", *follower.given(kafka_users=gone))
+        for side in (pair.first, pair.second):
             with clients.admin(side.topology.connection) as admin:
-                every = admin.list_topics()
-                own = [x for x in every if found.prefix in x or x == Target.side_topic]
-                admin.delete_topics(own)
+                topics = admin.list_topics()
+                created = [
+                    name for name in topics if pair.prefix in name or name == Target.side_topic
+                ]
+                admin.delete_topics(created)
 
 
 @contextmanager
@@ -203,7 +205,7 @@ def cut_off(side: Side, hosts: dict[str, Host]) -> Iterator[None]:
 
 def values_of(history: History) -> set[str]:
     """What was acknowledged."""
-    return {one.value for one in history.sends if one.outcome == "ok"}
+    return {send.value for send in history.sends if send.outcome == "ok"}
 
 
 def test_a_mirror_runs_and_a_second_run_changes_nothing(pair: Pair) -> None:
@@ -226,17 +228,19 @@ def test_records_are_copied_as_they_are(pair: Pair) -> None:
     wait_for(lambda: copy in pair.second.topics(), seconds=120, what=copy)
 
     def both() -> list[Any]:
-        found = reading.records(second, copy)
-        return found if len(found) > 1 else []
+        records = reading.records(second, copy)
+        return records if len(records) > 1 else []
 
-    found = wait_for(both, seconds=60, what="both records")
-    (first,) = [one for one in found if one.value]
+    records = wait_for(both, seconds=60, what="both records")
+    (first,) = [record for record in records if record.value]
     assert (first.key, first.value, list(first.headers)) == (b"k", b"\x01\x02", headers)
     assert first.timestamp == 1_700_000_000_000
-    assert [(one.key, one.partition) for one in found if one.value is None] == [(b"k", 1)]
-    asked = [ConfigResource(ConfigResourceType.TOPIC, copy)]
+    assert [(record.key, record.partition) for record in records if record.value is None] == [
+        (b"k", 1)
+    ]
+    resources = [ConfigResource(ConfigResourceType.TOPIC, copy)]
     with clients.admin(second) as admin:
-        described = admin.describe_configs(asked, config_filter="all")["topic"][copy]
+        described = admin.describe_configs(resources, config_filter="all")["topic"][copy]
     assert described["retention.ms"]["value"] == days
 
 
@@ -250,7 +254,7 @@ def test_a_planned_switch_over_loses_and_repeats_nothing(pair: Pair) -> None:
     sender.stop()
     before += pair.first.as_group(group, topic)[topic]
     sent = [value(number).decode() for number in range(sender.acknowledged)]
-    assert Counter(one.value for one in before) == Counter(sent)
+    assert Counter(record.value for record in before) == Counter(sent)
     pair.copied(topic, sent)
     pair.translated(group, topic)
     pair.second.create(topic)
@@ -260,7 +264,7 @@ def test_a_planned_switch_over_loses_and_repeats_nothing(pair: Pair) -> None:
     after = pair.second.as_group(group, topic, f"{FIRST}.{topic}")
     assert after[f"{FIRST}.{topic}"] == []
     new = [value(number).decode() for number in range(here.acknowledged)]
-    assert Counter(one.value for one in after[topic]) == Counter(new)
+    assert Counter(record.value for record in after[topic]) == Counter(new)
 
 
 def typed(host: Host, command: str) -> str:
@@ -272,12 +276,12 @@ def test_the_commands_of_the_page_work(pair: Pair, hosts: dict[str, Host]) -> No
     """By which an operator sees that all is copied, and sets a group to the end."""
     topic, group = pair.name("planned"), pair.name("planned-readers")
     first, second = pair.first, pair.second
-    here = hosts[first.topology.group("kafka_brokers")[0]]
-    there = over_ssh(second.topology)[second.topology.group("kafka_brokers")[0]]
+    first_host = hosts[first.topology.group("kafka_brokers")[0]]
+    second_host = over_ssh(second.topology)[second.topology.group("kafka_brokers")[0]]
     ends_there, shown, lag = guide.commands("A planned switch-over", PAGE)
     *_, reset = guide.commands("The way back", PAGE)
-    lines = typed(here, ends_there.replace("orders", topic)).splitlines()
-    ends = {int(part): int(end) for _, part, end in (line.split(":") for line in lines)}
+    lines = typed(first_host, ends_there.replace("orders", topic)).splitlines()
+    ends = {int(partition): int(end) for _, partition, end in (line.split(":") for line in lines)}
     assert ends == reading.ends(first.topology.connection, topic)
     _, _, arguments = shown.partition("playbooks/connectors.yml")
     output = second.follow(first, pair.prefix, *arguments.split())
@@ -285,12 +289,12 @@ def test_the_commands_of_the_page_work(pair: Pair, hosts: dict[str, Host]) -> No
     assert not [end for end in ends.values() if end and f" {end - 1}" not in output]
     rows = [
         line.split()
-        for line in typed(there, lag.replace("billing", group)).splitlines()
+        for line in typed(second_host, lag.replace("billing", group)).splitlines()
         if f" {FIRST}.{topic} " in line
     ]
     assert len(rows) == len(ends)
     assert {row[5] for row in rows} <= {"0", "1"}, rows
-    typed(here, reset.replace("orders", topic).replace("billing", group))
+    typed(first_host, reset.replace("orders", topic).replace("billing", group))
     assert first.offsets(group, topic) == ends
 
 
@@ -305,9 +309,9 @@ def test_the_first_cluster_is_lost_and_comes_back(pair: Pair, hosts: dict[str, H
     ) as target:
 
         def follows() -> bool:
-            found = pair.second.offsets(topic, copy)
-            every = reading.ends(pair.second.topology.connection, copy)
-            return bool(found) and found.keys() == every.keys() and min(found.values()) > 0
+            offsets = pair.second.offsets(topic, copy)
+            ends = reading.ends(pair.second.topology.connection, copy)
+            return bool(offsets) and offsets.keys() == ends.keys() and min(offsets.values()) > 0
 
         wait_for(follows, seconds=180, what="offsets of the ledger's group")
         target.wait_for_acks(6000)
@@ -318,36 +322,36 @@ def test_the_first_cluster_is_lost_and_comes_back(pair: Pair, hosts: dict[str, H
             # Consumers go on at once, and producers write to the second cluster from now on.
             after = pair.second.as_group(topic, copy, topic)
             here = Sender(pair.second.topology, topic)
-            found = judge(history, pair.second.read(copy), after[copy])
-            (folder / "failover.json").write_text(json.dumps(asdict(found), indent=2) + "\n")
-            assert found.acknowledged > 6000
-            assert found.read_after, "the group was given nothing at the second cluster"
-            assert not found.wrong(), found
+            failover = judge(history, pair.second.read(copy), after[copy])
+            (folder / "failover.json").write_text(json.dumps(asdict(failover), indent=2) + "\n")
+            assert failover.acknowledged > 6000
+            assert failover.read_after, "the group was given nothing at the second cluster"
+            assert not failover.wrong(), failover
             # It was a moment behind, and so is what the group had committed.
-            assert found.lost < found.acknowledged / 10, found
+            assert failover.lost < failover.acknowledged / 10, failover
             wait_for(lambda: here.acknowledged > 300, seconds=60, what="records meanwhile")
             here.stop()
             again = pair.second.as_group(topic, topic, copy)
             local, middle = after[topic] + again[topic], again[copy]
             new = Counter(value(number).decode() for number in range(here.acknowledged))
-            assert Counter(one.value for one in local) == new
+            assert Counter(record.value for record in local) == new
         # The first cluster is back with all that it had acknowledged, and the mirror goes on.
         target.wait_for_acks()
         acknowledged = values_of(journal.load(folder))
         wait_for(
-            lambda: acknowledged <= {one.value for one in pair.second.read(copy)},
+            lambda: acknowledged <= {record.value for record in pair.second.read(copy)},
             seconds=180,
             what="what had not been copied",
         )
         everything = pair.second.read(copy)
-        rest = middle + pair.second.as_group(topic, topic, copy)[copy]
+        remaining = middle + pair.second.as_group(topic, topic, copy)[copy]
         # The ledger's consumer reads at the first cluster again, and its offsets are translated.
-        late = judge(journal.load(folder), everything, after[copy] + rest)
+        late = judge(journal.load(folder), everything, after[copy] + remaining)
         assert not late.wrong(), late
-        assert acknowledged <= {one.value for one in everything}
+        assert acknowledged <= {record.value for record in everything}
     first.follow(pair.second, pair.prefix)
     wait_for(
-        lambda: Counter(one.value for one in first.read(back)) == new,
+        lambda: Counter(record.value for record in first.read(back)) == new,
         seconds=180,
         what="what was written meanwhile, once",
     )
@@ -356,18 +360,18 @@ def test_the_first_cluster_is_lost_and_comes_back(pair: Pair, hosts: dict[str, H
         seconds=180,
         what="the offsets of the group, back",
     )
-    more = Sender(pair.second.topology, topic)
-    wait_for(lambda: more.acknowledged > 50, seconds=60, what="more records")
-    more.stop()
-    both = new + Counter(value(number).decode() for number in range(more.acknowledged))
+    last_sender = Sender(pair.second.topology, topic)
+    wait_for(lambda: last_sender.acknowledged > 50, seconds=60, what="more records")
+    last_sender.stop()
+    both = new + Counter(value(number).decode() for number in range(last_sender.acknowledged))
     wait_for(
-        lambda: Counter(one.value for one in first.read(back)) == both,
+        lambda: Counter(record.value for record in first.read(back)) == both,
         seconds=120,
         what="the last records, once",
     )
-    given = Counter(one.value for one in first.as_group(topic, back)[back])
-    last = Counter(value(number).decode() for number in range(more.acknowledged))
-    assert last <= given, "a record was not given to the group on the way back"
-    assert given <= both
-    circles = [one for one in (*first.topics(), *pair.second.topics()) if one.count(".") > 1]
-    assert not [one for one in circles if topic in one], "nothing is copied in a circle"
+    received = Counter(record.value for record in first.as_group(topic, back)[back])
+    last = Counter(value(number).decode() for number in range(last_sender.acknowledged))
+    assert last <= received, "a record was not given to the group on the way back"
+    assert received <= both
+    circular = [name for name in (*first.topics(), *pair.second.topics()) if name.count(".") > 1]
+    assert not [name for name in circular if topic in name], "nothing is copied in a circle"

@@ -26,17 +26,17 @@ def test_a_cluster_goes_on_without_what_watches_it(
     units = {
         name: [
             unit
-            for one in topology.cluster.deployed(name).values()
-            if isinstance(one, Packaged)
-            for unit in one.units
+            for service in topology.cluster.deployed(name).values()
+            if isinstance(service, Packaged)
+            for unit in service.units
         ]
         for name in topology.hosts
     }
     assert all(units.values())
 
     def every(command: str) -> None:
-        for name, own in units.items():
-            hosts[name].check_output(f"{command} {' '.join(own)}")
+        for name, host_units in units.items():
+            hosts[name].check_output(f"{command} {' '.join(host_units)}")
 
     with ledger_running(topology, hosts, plays, tmp_path / "ledger", Target) as target:
         record = Record(0, "what watches the cluster hangs, and is killed", start=time.time())

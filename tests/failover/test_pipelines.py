@@ -34,8 +34,8 @@ def target(
         pytest.skip("no flights here; playbooks/flights.yml publishes them")
     skip_unless_full()
     # The first slice is read before the first fault.
-    with pipelines(topology, hosts, plays, job, slices=len(FAULTS) + 1) as found:
-        yield found
+    with pipelines(topology, hosts, plays, job, slices=len(FAULTS) + 1) as target:
+        yield target
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)

@@ -30,7 +30,7 @@ from tests.support.recap import changed
 from tests.support.services.registry import Login
 from tests.support.wait import wait_for
 
-PAGE = ROOT / "docs/schema_registry.md"
+PAGE = ROOT / "docs/operate/schema_registry.md"
 SUBJECTS = f"{CONFLUENT}/subjects"
 PREFIX = f"test-{uuid.uuid4().hex[:8]}"
 PLANES, WINGS, DEPARTURES, POSITIONS = (
@@ -57,11 +57,11 @@ def wing() -> dict[str, Any]:
     }
 
 
-def entries(*fields: str, **more: Any) -> list[dict[str, Any]]:
-    """Entries of the inventory, one of each language; `more` are keys of the first."""
+def entries(*fields: str, **keys: Any) -> list[dict[str, Any]]:
+    """Entries of the inventory, one of each language; `keys` are keys of the first."""
     position = 'syntax = "proto3";\npackage flights;\nmessage Position { double latitude = 1; }\n'
     return [
-        {"topic": f"{PREFIX}-planes", "schema": plane(*fields), **more},
+        {"topic": f"{PREFIX}-planes", "schema": plane(*fields), **keys},
         {
             "subject": WINGS,
             "schema": wing(),
@@ -88,20 +88,20 @@ def given(*subjects: dict[str, Any]) -> tuple[str, str]:
 
 def versions(registry: Registry) -> dict[tuple[str, int], int]:
     """Subject and version -> id, of all that there is."""
-    found = {}
+    ids = {}
     for name in registry.call("GET", SUBJECTS):
         for version in registry.call("GET", f"{SUBJECTS}/{name}/versions"):
-            one = registry.call("GET", f"{SUBJECTS}/{name}/versions/{version}")
-            found[(name, version)] = one["id"]
-    return found
+            registered = registry.call("GET", f"{SUBJECTS}/{name}/versions/{version}")
+            ids[(name, version)] = registered["id"]
+    return ids
 
 
 @pytest.fixture(scope="module", autouse=True)
 def _removed(registry: Registry) -> Iterator[None]:
     """Remove what the tests have registered, what refers to others first."""
     yield
-    own = [name for name in registry.call("GET", SUBJECTS) if name.startswith(PREFIX)]
-    for name in sorted(own, key=lambda one: one != WINGS):
+    subjects = [name for name in registry.call("GET", SUBJECTS) if name.startswith(PREFIX)]
+    for name in sorted(subjects, key=lambda subject: subject != WINGS):
         # As a whole a subject is refused as long as a removed one refers to it.
         for version in registry.call("GET", f"{SUBJECTS}/{name}/versions"):
             registry.call("DELETE", f"{SUBJECTS}/{name}/versions/{version}")
@@ -169,11 +169,11 @@ def test_wrong_entries_and_names_are_refused(plays: Plays) -> None:
 def test_a_subject_is_removed_when_it_is_asked_for_and_can_come_back(
     registry: Registry, plays: Plays
 ) -> None:
-    one = {"topic": f"{PREFIX}-departures", "type": "JSON"}
-    present = {**one, "schema": {"title": "Departure", "type": "object", "properties": {}}}
-    plays.succeed("schemas", *given({**one, "state": "absent"}))
+    departures = {"topic": f"{PREFIX}-departures", "type": "JSON"}
+    present = {**departures, "schema": {"title": "Departure", "type": "object", "properties": {}}}
+    plays.succeed("schemas", *given({**departures, "state": "absent"}))
     assert DEPARTURES not in registry.call("GET", SUBJECTS)
-    assert changed(plays.succeed("schemas", *given({**one, "state": "absent"}))) == 0
+    assert changed(plays.succeed("schemas", *given({**departures, "state": "absent"}))) == 0
     plays.succeed("schemas", *given(present))
     assert DEPARTURES in registry.call("GET", SUBJECTS)
     assert changed(plays.succeed("schemas", *given(present))) == 0
@@ -274,9 +274,11 @@ def test_a_backup_is_restored_with_the_same_ids(
     plays.succeed("schemas_backup", "-e", f"path={archive}")
     for name in topology.cluster.schema_registry:
         hosts[name].check_output("systemctl stop schema_registry")
-    own = [*topics(1)]
-    admin.delete_topics(own)
-    wait_for(lambda: not {*own} & {*admin.list_topics()}, seconds=60, what="topics to be gone")
+    storage_topics = [*topics(1)]
+    admin.delete_topics(storage_topics)
+    wait_for(
+        lambda: not {*storage_topics} & {*admin.list_topics()}, seconds=60, what="topics to be gone"
+    )
     plays.succeed("site", seconds=1200)
     healthy(plays)
     assert registry.call("GET", SUBJECTS) == []

@@ -54,18 +54,18 @@ def state_of(host: Host, unit: str) -> dict[str, str]:
 def taken_over(topology: Topology, former: str, workers: int, since: float) -> tuple[str, float]:
     """Wait until another master leads `workers`; its host, and the seconds since `since`."""
 
-    others = [host for host in topology.group("spark_masters") if host != former]
+    standbys = [host for host in topology.group("spark_masters") if host != former]
 
     def successor() -> str | None:
-        for host in others:
+        for host in standbys:
             state = master_state(topology, host)
             if state["status"] == "ALIVE" and state["aliveworkers"] >= workers:
                 return host
         return None
 
-    left = TAKE_OVER_SECONDS - (time.monotonic() - since)
-    found = wait_for(successor, seconds=left, what=f"another master with {workers} workers")
-    return found, time.monotonic() - since
+    remaining = TAKE_OVER_SECONDS - (time.monotonic() - since)
+    leader = wait_for(successor, seconds=remaining, what=f"another master with {workers} workers")
+    return leader, time.monotonic() - since
 
 
 def test_an_application_survives_its_master(
@@ -87,12 +87,12 @@ def test_an_application_survives_its_master(
         what="the death of the master",
     )
     successor, first = taken_over(topology, active, 1, killed)
-    every, last = taken_over(topology, active, len(topology.group("spark_workers")), killed)
+    leader, last = taken_over(topology, active, len(topology.group("spark_workers")), killed)
     facts.setdefault("failover", {})["spark_master"] = {
         "first_worker_seconds": round(first, 1),
         "all_workers_seconds": round(last, 1),
     }
-    assert every == successor
+    assert leader == successor
     assert application(master_state(topology, successor), app) == "RUNNING"
 
     load.wait_for_rounds(3, seconds=30)

@@ -25,8 +25,8 @@ def target(topology: Topology, hosts: dict[str, Host], plays: Plays) -> Iterator
     if not topology.brokers:
         pytest.skip("no Kafka here")
     skip_unless_full()
-    with streaming(topology, hosts, plays) as found:
-        yield found
+    with streaming(topology, hosts, plays) as target:
+        yield target
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: f"{fault.number}, {fault.name}")
@@ -43,7 +43,7 @@ def test_each_record_is_in_the_sink_once(target: Streams) -> None:
     assert len({row.batch for row in rows}) > len(FAULTS)
     assert len(source) > BATCH * len(FAULTS)
     assert min(row.batch for row in rows) == 0
-    found = violations(source, rows)
+    problems = violations(source, rows)
     target.records.append(
         Record(
             48,
@@ -53,11 +53,11 @@ def test_each_record_is_in_the_sink_once(target: Streams) -> None:
             time.time(),
             time.time(),
             proof=f"{len(source)} records of the topic, {len(rows)} rows",
-            verdict="failed" if found else "passed",
-            detail="; ".join(map(str, found[:10])),
+            verdict="failed" if problems else "passed",
+            detail="; ".join(map(str, problems[:10])),
         )
     )
     target.save("failover")
     output = report()
     assert PAGE.is_file(), output
-    assert not found, found[:10]
+    assert not problems, problems[:10]

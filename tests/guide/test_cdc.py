@@ -24,17 +24,17 @@ def captured(
 ) -> Iterator[Captured]:
     if not topology.cluster.databases:
         pytest.skip("no database here")
-    found = Captured(topology, hosts, plays, connect_rest)
+    captured = Captured(topology, hosts, plays, connect_rest)
     try:
-        found.begin()
-        yield found
+        captured.begin()
+        yield captured
     finally:
-        found.end()
+        captured.end()
 
 
 def test_tables_topics_and_results_are_equal(captured: Captured) -> None:
     captured.settled()
-    assert all(captured.expected(one) for one in DIMENSIONS)
+    assert all(captured.expected(dimension) for dimension in DIMENSIONS)
 
 
 def test_results_follow_what_is_written(captured: Captured) -> None:
@@ -68,21 +68,21 @@ def test_the_server_takes_passwords_over_tls_alone(captured: Captured, topology:
         words = b"user\0debezium\0database\0" + database.database.encode() + b"\0\0"
         message = (196608).to_bytes(4, "big") + words  # protocol 3.0
         plain.sendall((len(message) + 4).to_bytes(4, "big") + message)
-        answer = plain.recv(4096)
-    assert answer[:1] == b"E"
-    assert b"no encryption" in answer
+        response = plain.recv(4096)
+    assert response[:1] == b"E"
+    assert b"no encryption" in response
 
 
 @pytest.mark.parametrize("user", ["debezium", "sink"])
 def test_a_user_may_do_no_more_than_it_needs(captured: Captured, user: str) -> None:
-    asked = captured.sql(
+    privileges = captured.sql(
         f"SELECT json_build_array(has_table_privilege('{user}', 'source.planes', 'SELECT'), "
         f"has_table_privilege('{user}', 'source.planes', 'INSERT, UPDATE, DELETE'), "
         f"has_table_privilege('{user}', 'results.planes_flights', 'INSERT'), "
         f"has_schema_privilege('{user}', 'source', 'CREATE'), "
         f"(SELECT rolsuper OR rolcreatedb OR rolcreaterole FROM pg_roles WHERE rolname = '{user}'))"
     )
-    assert json.loads(asked[0]) == [user == "debezium", False, user == "sink", False, False]
+    assert json.loads(privileges[0]) == [user == "debezium", False, user == "sink", False, False]
 
 
 @pytest.mark.parametrize(
@@ -104,14 +104,14 @@ def test_what_the_database_lacks_is_refused_first(
 ) -> None:
     source, sink = captured.described
     wrong = {**source, "config": {**source["config"], key: value}}
-    given = json.dumps({"connect_connectors": [wrong, sink]})
+    variables = json.dumps({"connect_connectors": [wrong, sink]})
     before = captured.rest.call("GET", f"/connectors/{SOURCE_NAME}/config")
-    assert message in captured.plays.refuse("connectors", "-e", given)
+    assert message in captured.plays.refuse("connectors", "-e", variables)
     assert captured.rest.call("GET", f"/connectors/{SOURCE_NAME}/config") == before
 
 
 def test_a_server_without_logical_replication_is_refused(captured: Captured) -> None:
-    given = json.dumps({"postgresql_config": {"wal_level": "replica"}})
-    output = captured.plays.refuse("connectors", "-e", given)
+    variables = json.dumps({"postgresql_config": {"wal_level": "replica"}})
+    output = captured.plays.refuse("connectors", "-e", variables)
     assert "postgresql-wal-level" in output
     assert "wal_level: logical" in output

@@ -50,11 +50,11 @@ class Example:
 
     def run(self, *names: str) -> str:
         """Run steps of the guide in one login shell and return what they print."""
-        found = clients.steps()
+        commands = clients.steps()
         script = "\n".join(
             self.put(clients.as_of(self.version, command))
             for name in names
-            for command in found[name]
+            for command in commands[name]
         )
         done = self.host.run("bash -lc %s", f"set -eu -o pipefail\n{script}")
         output = f"{script}\n{done.stdout}{done.stderr}"
@@ -86,10 +86,10 @@ class Example:
         )
         with closing(consumer):
             assign(consumer, self.name)
-            found = drain(consumer)
+            by_partition = drain(consumer)
             if commit:
                 consumer.commit()
-        return sorted(value for records in found.values() for _, value in records)
+        return sorted(value for records in by_partition.values() for _, value in records)
 
 
 def assign(consumer: Any, topic: str) -> list[Any]:
@@ -104,10 +104,12 @@ def assign(consumer: Any, topic: str) -> list[Any]:
 
 def drain(consumer: Any) -> dict[int, list[tuple[int, str]]]:
     """Read from the positions to the ends."""
-    found: dict[int, list[tuple[int, str]]] = {one.partition: [] for one in consumer.assignment()}
+    by_partition: dict[int, list[tuple[int, str]]] = {
+        assigned.partition: [] for assigned in consumer.assignment()
+    }
     for record in kafka_clients.read_to_ends(consumer, time.monotonic() + scaled(30)):
-        found[record.partition].append((record.timestamp, record.value.decode()))
-    return found
+        by_partition[record.partition].append((record.timestamp, record.value.decode()))
+    return by_partition
 
 
 @pytest.fixture
@@ -121,7 +123,7 @@ def example(topology: Topology, admin: Any) -> Iterator[Example]:
     )
     name = f"millrace-probe-{uuid.uuid4().hex[:8]}"
     yield Example(host, node.version, topology.connection, name)
-    if name in {one["group_id"] for one in admin.list_groups()}:
+    if name in {group["group_id"] for group in admin.list_groups()}:
         admin.delete_groups([name])
     if name in admin.list_topics():
         admin.delete_topics([name])

@@ -1,4 +1,4 @@
-"""What docs/spark.md says about Delta's tables, as a member of the group runs it."""
+"""What docs/develop/spark.md says about Delta's tables, as a member of the group runs it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The job of docs/images.md: frames are judged once, through a crash, or refused with a reason."""
+"""The job of docs/develop/images.md: frames are judged once, through a crash, or refused with a reason."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ class Job:
 
     def put(self, command: str) -> str:
         """Put what is here in place of what the page names."""
-        if found := re.search(r"clients\.yml -e user=(\w+)$", command):
-            command += f" -e path={self.folder}/build/clients/{found[1]}"
+        if match := re.search(r"clients\.yml -e user=(\w+)$", command):
+            command += f" -e path={self.folder}/build/clients/{match[1]}"
         inventory = self.topology.inventory if "ansible-playbook" in command else self.folder
         command = command.replace("inventories/<yours>", str(inventory))
         command = command.replace("ansible-playbook", ANSIBLE, 1)
@@ -69,11 +69,11 @@ class Job:
         command = command.replace("/srv/frames", f"{self.folder}/store")
         return re.sub(r"(?<![\w/])build/", f"{self.folder}/build/", command)
 
-    def run(self, command: str, *more: str) -> str:
+    def run(self, command: str, *arguments: str) -> str:
         """What a command of the page prints; it has to succeed."""
-        words = [self.put(command), *more]
-        done = subprocess.run(  # noqa: S603 - the commands of the page
-            ["/bin/sh", "-c", f'{words[0]} "$@"', "sh", *more],
+        words = [self.put(command), *arguments]
+        done = subprocess.run(
+            ["/bin/sh", "-c", f'{words[0]} "$@"', "sh", *arguments],
             cwd=ROOT,
             env=self.plays.environment,
             stdin=subprocess.DEVNULL,
@@ -91,10 +91,10 @@ class Job:
 
     def results(self) -> dict[str, set[bytes]]:
         """The different results of each frame."""
-        found = defaultdict(set)
+        results = defaultdict(set)
         for record in self.read(RESULTS):
-            found[record.key.decode()].add(record.value)
-        return found
+            results[record.key.decode()].add(record.value)
+        return results
 
     def show(self, property: str) -> str:
         unit = "spark-job-images"
@@ -123,23 +123,23 @@ def job(
     master = topology.group("spark_masters")[0]
     shared = topology.cluster.spark[master].shared_dir
     folder = tmp_path_factory.mktemp("images")
-    found = Job(plays, topology, hosts[master], folder, f"{shared}/images/frames")
+    job = Job(plays, topology, hosts[master], folder, f"{shared}/images/frames")
     [text] = guide.blocks("Deploy", "yaml", guide.IMAGES)
-    text = text.replace("{{ inventory_dir }}", str(folder)).replace("/srv/frames", found.store)
-    wanted = yaml.safe_load(text.replace("/srv/spark", shared))
-    wanted["spark_jobs"][0]["arguments"] += MORE
-    variables = ("-e", json.dumps(wanted))
+    text = text.replace("{{ inventory_dir }}", str(folder)).replace("/srv/frames", job.store)
+    variables = yaml.safe_load(text.replace("/srv/spark", shared))
+    variables["spark_jobs"][0]["arguments"] += MORE
+    extra_vars = ("-e", json.dumps(variables))
     (folder / "store").mkdir()
     try:
         for command in guide.commands("Deploy", guide.IMAGES):
             if "topics.py" in command:
-                found.run(
+                job.run(
                     "ansible-playbook -i inventories/<yours> playbooks/clients.yml -e user=admin"
                 )
-            found.run(command, *(variables if command.startswith("ansible-playbook") else ()))
-        yield found
+            job.run(command, *(extra_vars if command.startswith("ansible-playbook") else ()))
+        yield job
     finally:
-        removed = {"spark_jobs": [{**wanted["spark_jobs"][0], "state": "absent"}]}
+        removed = {"spark_jobs": [{**variables["spark_jobs"][0], "state": "absent"}]}
         code, output = plays.run("jobs", "-e", json.dumps(removed))
         admin.delete_topics([name for name in TOPICS if name in admin.list_topics()])
         hosts[master].run("rm -rf %s", f"{shared}/images")
@@ -159,16 +159,16 @@ def labels(job: Job) -> dict[str, str]:
         if path.stat().st_size > LARGE:
             shutil.copy(path, job.folder / "large")
     copy = f"src={job.folder}/large/ dest={job.store}/ mode=0644 directory_mode=0755"
-    job.host.ansible("copy", copy, check=False, become=True)  # type: ignore[call-arg]
+    job.host.ansible("copy", copy, check=False, become=True)  # type: ignore[call-arg]  # testinfra's types do not know `become`
     printed = job.run(send)
     assert re.search(r"[1-9]\d* references", printed), printed
     wait_for(job.results, seconds=180, what="a result")
     job.host.check_output("systemctl kill --signal=KILL spark-job-images")
     with (build / "labels.csv").open(newline="") as file:
-        found = dict(csv.reader(file))
-    assert len(job.results()) < len(found), "the driver was killed when all was done"
+        labels = dict(csv.reader(file))
+    assert len(job.results()) < len(labels), "the driver was killed when all was done"
     assert "throughput" in job.run(f"{report} --timeout 300")
-    return found
+    return labels
 
 
 def test_every_frame_has_one_result_although_the_driver_was_killed(
@@ -179,10 +179,12 @@ def test_every_frame_has_one_result_although_the_driver_was_killed(
     assert {*results} == {*labels}
     assert {name: values for name, values in results.items() if len(values) != 1} == {}
     assert job.read(LETTERS) == []
-    found = {name: json.loads(next(iter(values))) for name, values in results.items()}
-    right = sum(found[name]["label"] == label for name, label in labels.items())
+    predictions = {name: json.loads(next(iter(values))) for name, values in results.items()}
+    right = sum(predictions[name]["label"] == label for name, label in labels.items())
     assert right > 0.8 * len(labels)
-    assert {one["model"] for one in found.values()} == {found[next(iter(labels))]["model"]}
+    assert {prediction["model"] for prediction in predictions.values()} == {
+        predictions[next(iter(labels))]["model"]
+    }
 
 
 def test_frames_that_come_again_change_nothing(job: Job, labels: dict[str, str]) -> None:
@@ -200,30 +202,30 @@ def wait_for_the_end(job: Job) -> None:
     number = os.urandom(4).hex()
     [picture] = surfaces(1, 128, seed=int(number, 16))[0]
     data = encode(picture)
-    names = {f"last-{number}-{one}": one for one in range(PARTITIONS)}
+    names = {f"last-{number}-{partition}": partition for partition in range(PARTITIONS)}
     for name, partition in names.items():
         job.send((name, data, headers(data, index="0", count="1")), partition=partition)
     wait_for(lambda: names.keys() <= job.results().keys(), seconds=180, what="the last results")
-    found = job.results()
-    labels = {json.loads(next(iter(found[name])))["label"] for name in names}
+    results = job.results()
+    labels = {json.loads(next(iter(results[name])))["label"] for name in names}
     assert labels <= {GOOD, "defect"}
 
 
-def headers(data: bytes, **more: str) -> dict[str, str]:
-    return {"sha256": hashlib.sha256(data).hexdigest(), "shape": "128x128", **more}
+def headers(data: bytes, **fields: str) -> dict[str, str]:
+    return {"sha256": hashlib.sha256(data).hexdigest(), "shape": "128x128", **fields}
 
 
 @pytest.mark.usefixtures("labels")
 def test_what_is_refused_is_in_the_dead_letters_with_the_reason(job: Job) -> None:
     [picture] = surfaces(1, 128, seed=9)[0]
-    data, whole = encode(picture), {"index": "0", "count": "1"}
-    parts = [{"index": str(index), "count": "2"} for index in range(2)]
+    data, single_chunk = encode(picture), {"index": "0", "count": "1"}
+    chunks = [{"index": str(index), "count": "2"} for index in range(2)]
     sent = [
-        ("incomplete", data[:99], headers(data, **parts[0])),
-        ("damaged", data[:99], headers(data, **parts[0])),
-        ("damaged", data[100:], headers(data, **parts[1])),
-        ("shape", data, {**headers(data, **whole), "shape": "64x256"}),
-        ("no-picture", b"GIF89a", headers(b"GIF89a", **whole)),
+        ("incomplete", data[:99], headers(data, **chunks[0])),
+        ("damaged", data[:99], headers(data, **chunks[0])),
+        ("damaged", data[100:], headers(data, **chunks[1])),
+        ("shape", data, {**headers(data, **single_chunk), "shape": "64x256"}),
+        ("no-picture", b"GIF89a", headers(b"GIF89a", **single_chunk)),
         ("missing", None, headers(data, reference="no-such.pgm")),
         ("outside", None, headers(data, reference="../model.json")),
         ("absolute", None, headers(data, reference="/etc/shadow")),
@@ -244,13 +246,18 @@ def test_what_is_refused_is_in_the_dead_letters_with_the_reason(job: Job) -> Non
     def letters() -> list[Record] | None:
         # An incomplete frame is refused when a later record comes into its partition.
         job.send(("bare", data, {}))
-        found = job.read(LETTERS)
-        return found if {one.key.decode() for one in found} == {*expected} else None
+        records = job.read(LETTERS)
+        return records if {record.key.decode() for record in records} == {*expected} else None
 
-    found = wait_for(letters, seconds=180, what="all dead letters")
-    assert {one.key.decode(): one.headers[REASON].decode() for one in found} == expected
-    once = {(one.headers[SOURCE_PARTITION], one.headers[SOURCE_OFFSET]): one for one in found}
-    back: list[tuple[str, bytes | None]] = [(x.key.decode(), x.value) for x in once.values()]
-    assert sorted(back.count(one[:2]) for one in sent[:-1]) == [1] * len(sent[:-1])
+    records = wait_for(letters, seconds=180, what="all dead letters")
+    assert {record.key.decode(): record.headers[REASON].decode() for record in records} == expected
+    once = {
+        (record.headers[SOURCE_PARTITION], record.headers[SOURCE_OFFSET]): record
+        for record in records
+    }
+    back: list[tuple[str, bytes | None]] = [
+        (record.key.decode(), record.value) for record in once.values()
+    ]
+    assert sorted(back.count(frame[:2]) for frame in sent[:-1]) == [1] * len(sent[:-1])
     wait_for_the_end(job)
     assert job.results().keys().isdisjoint(expected)

@@ -1,4 +1,4 @@
-"""Jobs as docs/jobs.md describes them: the template is deployed, updated and removed."""
+"""Jobs as docs/develop/jobs.md describes them: the template is deployed, updated and removed."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ class Deployed:
     def unit(self) -> str:
         return f"spark-job-{self.description['name']}"
 
-    def jobs(self, *more: dict[str, Any], only: str = "") -> tuple[int, str]:
+    def jobs(self, *descriptions: dict[str, Any], only: str = "") -> tuple[int, str]:
         """Run jobs.yml with the job, or with what is given instead."""
-        wanted = {"spark_jobs": list(more) or [self.description]}
+        variables = {"spark_jobs": list(descriptions) or [self.description]}
         named = ["-e", f"job={only}"] if only else []
-        return self.plays.run("jobs", "-e", json.dumps(wanted), *named)
+        return self.plays.run("jobs", "-e", json.dumps(variables), *named)
 
     def show(self, property: str) -> str:
         return self.host.check_output("systemctl show --value -p %s %s", property, self.unit)
@@ -77,7 +77,9 @@ class Deployed:
 
     def counts(self) -> list[int]:
         """All results of the page and hour, in the order in which they were written."""
-        values = [one.value for one in self.read("clicks.hourly") if one.key.decode() == KEY]
+        values = [
+            record.value for record in self.read("clicks.hourly") if record.key.decode() == KEY
+        ]
         return [json.loads(value)["clicks"] for value in values]
 
 
@@ -99,20 +101,20 @@ def job(
     text = text.replace("{{ inventory_dir }}/.jobs", str(package))
     shared = topology.cluster.spark[master].shared_dir
     [description] = yaml.safe_load(text.replace("/srv/spark", shared))["spark_jobs"]
-    found = Deployed(plays, topology, hosts[master], package, description)
+    job = Deployed(plays, topology, hosts[master], package, description)
     replicas = min(3, len(topology.brokers))
     layout = {"num_partitions": 2, "replication_factor": replicas}
     admin.create_topics(dict.fromkeys(description["topics"], layout), wait_for_metadata=True)
     try:
-        yield found
+        yield job
     finally:
-        code, output = found.jobs({**description, "state": "absent"})
+        code, output = job.jobs({**description, "state": "absent"})
         admin.delete_topics(description["topics"])
         hosts[master].run("rm -rf %s", f"{shared}/{description['name']}")
     assert code == 0, output[-6000:]
-    assert hosts[master].run("systemctl cat %s", found.unit).rc != 0
-    left = "ls -d /etc/spark/*clicks* /opt/millrace/jobs/clicks* /opt/millrace/python-packages-*"
-    assert hosts[master].run(left).stdout == ""
+    assert hosts[master].run("systemctl cat %s", job.unit).rc != 0
+    command = "ls -d /etc/spark/*clicks* /opt/millrace/jobs/clicks* /opt/millrace/python-packages-*"
+    assert hosts[master].run(command).stdout == ""
 
 
 def test_the_job_of_the_page_counts_and_keeps_what_it_refuses(job: Deployed) -> None:
@@ -121,8 +123,8 @@ def test_the_job_of_the_page_counts_and_keeps_what_it_refuses(job: Deployed) -> 
     assert code == 0, output[-6000:]
     job.wait_for_clicks(2)
     letters = wait_for(lambda: job.read("clicks.dead-letter"), seconds=60, what="the dead letter")
-    assert {one.value for one in letters} == {b"click"}
-    assert all(REASON in one.headers for one in letters)
+    assert {record.value for record in letters} == {b"click"}
+    assert all(REASON in record.headers for record in letters)
 
 
 def test_a_second_run_changes_and_restarts_nothing(job: Deployed) -> None:
@@ -203,7 +205,7 @@ def test_a_new_version_reads_the_history_and_is_compared(job: Deployed, admin: A
         command = command.replace(" python ", f" {sys.executable} ")
 
         def compared() -> subprocess.CompletedProcess[str]:
-            return subprocess.run(  # noqa: S603 - the command of the page
+            return subprocess.run(
                 ["/bin/sh", "-c", command], cwd=ROOT, capture_output=True, text=True, check=False
             )
 
@@ -232,9 +234,9 @@ def test_a_click_that_comes_too_late_is_kept_with_the_reason(job: Deployed) -> N
     sent = 0
 
     def kept() -> set[tuple[bytes, bytes]]:
-        letters = [one.headers for one in job.read("clicks.dead-letter")]
-        late = [one for one in letters if one[REASON] == LATE.encode()]
-        return {(one[SOURCE_PARTITION], one[SOURCE_OFFSET]) for one in late}
+        letters = [record.headers for record in job.read("clicks.dead-letter")]
+        late = [headers for headers in letters if headers[REASON] == LATE.encode()]
+        return {(headers[SOURCE_PARTITION], headers[SOURCE_OFFSET]) for headers in late}
 
     def sent_and_kept() -> bool:
         nonlocal sent
@@ -254,17 +256,17 @@ def test_a_job_that_fails_says_why(job: Deployed) -> None:
     skip_unless_full()
     report = job.package / "report.py"
     report.write_text(BROKEN)
-    given = {"name": "report", "source": str(report), "schedule": "once"}
-    code, output = job.jobs(job.description, given, only="report")
+    report_job = {"name": "report", "source": str(report), "schedule": "once"}
+    code, output = job.jobs(job.description, report_job, only="report")
     assert code != 0
     assert "no such report" in output
     code, output = job.plays.run(
-        "health", "-e", json.dumps({"spark_jobs": [job.description, given]})
+        "health", "-e", json.dumps({"spark_jobs": [job.description, report_job]})
     )
     assert code != 0
     assert "report" in output
     report.write_text("")
-    code, output = job.jobs(job.description, given, only="report")
+    code, output = job.jobs(job.description, report_job, only="report")
     assert code == 0, output[-6000:]
     code, output = job.jobs()  # which removes the report
     assert code == 0, output[-6000:]

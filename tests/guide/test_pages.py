@@ -33,7 +33,7 @@ from tests.support.lab.change import Plays
 from tests.support.lab.topology import ROOT, Topology
 from tests.support.wait import wait_for, wait_for_none
 
-CONSOLE, MONITORING = ROOT / "docs/console.md", ROOT / "docs/monitoring.md"
+CONSOLE, MONITORING = ROOT / "docs/operate/console.md", ROOT / "docs/deploy/monitoring.md"
 
 
 def test_the_report_has_all_of_a_healthy_cluster(
@@ -42,29 +42,29 @@ def test_the_report_has_all_of_a_healthy_cluster(
     [command] = re.findall(r"playbooks/report\.yml (.*)\n", CONSOLE.read_text())[:1]
     output = plays.succeed("report", *command.replace("$PWD", str(tmp_path)).split())
     page = (tmp_path / "report.html").read_text()
-    found = re.search(r'<script type="application/json"[^>]*>(.*?)</script>', page, re.DOTALL)
-    assert found, page[:2000]
-    snapshot = json.loads(found[1])
-    assert {one["name"] for one in snapshot["hosts"]} == set(topology.hosts)
-    assert {one["id"] for one in snapshot["kafka"]["brokers"]} == set(topology.brokers)
+    match = re.search(r'<script type="application/json"[^>]*>(.*?)</script>', page, re.DOTALL)
+    assert match, page[:2000]
+    snapshot = json.loads(match[1])
+    assert {host["name"] for host in snapshot["hosts"]} == set(topology.hosts)
+    assert {broker["id"] for broker in snapshot["kafka"]["brokers"]} == set(topology.brokers)
     assert "unreachable=0" in output
 
 
 def test_the_command_of_the_page_asks_prometheus(
     topology: Topology, monitoring: Monitoring, monitoring_authority: str, servers: Servers
 ) -> None:
-    [command] = [one for one in guide.commands("Look", MONITORING) if one.startswith("curl")]
+    [command] = [line for line in guide.commands("Look", MONITORING) if line.startswith("curl")]
     address = f"{topology.addresses[monitoring.name]}:{monitoring.ports[PROMETHEUS]}"
     text = command.replace("ca.pem", monitoring_authority).replace("m1:9090", address)
-    done = subprocess.run(  # noqa: S603 - the page's own command
+    done = subprocess.run(
         ["/bin/sh", "-ec", text.replace("--user admin", f"--user {monitoring.login}")],
         check=True,
         capture_output=True,
         text=True,
         timeout=60,
     )
-    answer = json.loads(done.stdout)["data"]["result"]
-    assert len(answer) == len(servers.data("query?query=up")["result"])
+    series = json.loads(done.stdout)["data"]["result"]
+    assert len(series) == len(servers.data("query?query=up")["result"])
 
 
 class Browser:
@@ -82,12 +82,12 @@ class Browser:
             headers = {"Cookie": self.cookie, "Content-Type": "application/json"}
             method, text = ("GET", None) if body is None else ("POST", json.dumps(body))
             connection.request(method, path, text, headers)
-            answer = connection.getresponse()
-            found = answer.read()
-            self.cookie = (answer.getheader("Set-Cookie") or self.cookie).partition(";")[0]
-        if answer.getheader("Content-Encoding") == "gzip":
-            found = gzip.decompress(found)
-        return answer.status, json.loads(found)
+            response = connection.getresponse()
+            content = response.read()
+            self.cookie = (response.getheader("Set-Cookie") or self.cookie).partition(";")[0]
+        if response.getheader("Content-Encoding") == "gzip":
+            content = gzip.decompress(content)
+        return response.status, json.loads(content)
 
     def sign_in(self, user: str, password: str) -> int:
         """Return the status of the answer."""
@@ -113,7 +113,7 @@ def console(
 
 
 @pytest.fixture
-def browsed(topology: Topology, admin: Any) -> Iterator[str]:
+def browsed_topic(topology: Topology, admin: Any) -> Iterator[str]:
     """A new topic."""
     topic = f"browsed-{uuid.uuid4().hex[:8]}"
     admin.create_topics([topic], wait_for_metadata=True)
@@ -127,31 +127,31 @@ def write(topology: Topology, topic: str, value: bytes) -> None:
 
 
 def test_the_console_shows_a_new_topic_and_its_records(
-    topology: Topology, console: Browser, browsed: str
+    topology: Topology, console: Browser, browsed_topic: str
 ) -> None:
-    write(topology, browsed, b"<b>hello</b>")
-    code, found = console.ask(f"/api/records?topic={browsed}&partition=0&offset=0")
-    assert code == 200, found
-    assert "<b>hello</b>" in json.dumps(found)
+    write(topology, browsed_topic, b"<b>hello</b>")
+    code, response = console.ask(f"/api/records?topic={browsed_topic}&partition=0&offset=0")
+    assert code == 200, response
+    assert "<b>hello</b>" in json.dumps(response)
 
     def is_shown() -> bool:
         kafka = console.ask("/api/snapshot")[1]["kafka"]
-        return browsed in {one[0] for one in kafka.get("topics", [])}
+        return browsed_topic in {row[0] for row in kafka.get("topics", [])}
 
     wait_for(is_shown, seconds=60, what="the new topic in the snapshot")
 
 
 @pytest.mark.parametrize("codec", ["gzip", "snappy", "lz4", "zstd"])
 def test_the_console_reads_every_compression_with_what_its_host_has(
-    topology: Topology, console: Browser, browsed: str, codec: str
+    topology: Topology, console: Browser, browsed_topic: str, codec: str
 ) -> None:
     with contextlib.closing(
         clients.producer(topology.connection, compression_type=codec)
     ) as producer:
-        producer.send(browsed, b"hello " * 500, partition=0).get(30)
-    code, answer = console.ask(f"/api/records?topic={browsed}&partition=0&offset=0")
-    assert (code, answer["problem"]) == (200, "")
-    [record] = answer["records"]
+        producer.send(browsed_topic, b"hello " * 500, partition=0).get(30)
+    code, response = console.ask(f"/api/records?topic={browsed_topic}&partition=0&offset=0")
+    assert (code, response["problem"]) == (200, "")
+    [record] = response["records"]
     assert record["value"]["text"].startswith("hello hello")
 
 
@@ -171,20 +171,20 @@ def test_the_console_decodes_records_with_their_schema(
     *,
     topology: Topology,
     console: Browser,
-    browsed: str,
+    browsed_topic: str,
     registry: Registry,
     schema: dict[str, str],
     data: bytes,
 ) -> None:
-    subject = f"{CONFLUENT}/subjects/{browsed}-value"
+    subject = f"{CONFLUENT}/subjects/{browsed_topic}-value"
     number = registry.call("POST", f"{subject}/versions", schema)["id"]
     try:
-        write(topology, browsed, b"\0" + number.to_bytes(4, "big") + data)
+        write(topology, browsed_topic, b"\0" + number.to_bytes(4, "big") + data)
 
         def value() -> Any:
-            code, found = console.ask(f"/api/records?topic={browsed}&partition=0&offset=0")
-            assert code == 200, found
-            return found["records"][0]["value"]
+            code, response = console.ask(f"/api/records?topic={browsed_topic}&partition=0&offset=0")
+            assert code == 200, response
+            return response["records"][0]["value"]
 
         # Another instance has a new schema a moment later.
         wait_for(lambda: "undecoded" not in value(), seconds=30, what=f"{value()} decoded")
@@ -199,24 +199,34 @@ def test_the_console_shows_what_prometheus_has_of_all_parts(
     cluster = topology.cluster
 
     def missing() -> list[str]:
-        found = console.ask("/api/snapshot")[1]
-        parts = {name: one for name, one in found.items() if isinstance(one, dict)}
-        errors = [f"{name}: {one['error']}" for name, one in parts.items() if one.get("error")]
-        errors += [f"{one['name']}: {one['error']}" for one in found["hosts"] if one["error"]]
-        wanted = {
+        snapshot = console.ask("/api/snapshot")[1]
+        sections = {
+            name: section for name, section in snapshot.items() if isinstance(section, dict)
+        }
+        errors = [
+            f"{name}: {section['error']}"
+            for name, section in sections.items()
+            if section.get("error")
+        ]
+        errors += [
+            f"{host['name']}: {host['error']}" for host in snapshot["hosts"] if host["error"]
+        ]
+        configured = {
             "certificates": topology.closed,
             "connect": cluster.connect,
             "registry": cluster.schema_registry,
             "spark": cluster.spark,
         }
         errors += [
-            f"{name} is not there" for name, one in wanted.items() if one and name not in found
+            f"{name} is not there"
+            for name, value in configured.items()
+            if value and name not in snapshot
         ]
-        if cluster.connect and not found.get("connect", {}).get("workers"):
+        if cluster.connect and not snapshot.get("connect", {}).get("workers"):
             errors.append("no worker of Kafka Connect")
-        if cluster.spark and not found.get("spark", {}).get("active"):
+        if cluster.spark and not snapshot.get("spark", {}).get("active"):
             errors.append("no master of Spark")
-        if topology.closed and not found["certificates"]:
+        if topology.closed and not snapshot["certificates"]:
             errors.append("no certificate")
         return errors
 
@@ -227,9 +237,9 @@ def test_the_console_draws_what_dashboards_show(console: Browser) -> None:
     query = urllib.parse.urlencode({"view": "broker", "panel": "Heap", "seconds": 900})
 
     def chart() -> Any:
-        code, found = console.ask(f"/api/chart?{query}")
-        assert code == 200, found
-        return found.get("svg")
+        code, response = console.ask(f"/api/chart?{query}")
+        assert code == 200, response
+        return response.get("svg")
 
     assert str(wait_for(chart, seconds=60, what="a chart")).startswith("<svg")
     assert console.ask("/api/chart?view=broker&panel=nothing&seconds=900")[0] == 404

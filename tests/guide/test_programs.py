@@ -1,4 +1,4 @@
-"""The programs of docs/clients.md, by the commands of the page, in a full run as their own users.
+"""The programs of docs/develop/clients.md, by the commands of the page, in a full run as their own users.
 
 A quick run starts the first programs alone, as an administrator.
 """
@@ -49,8 +49,8 @@ class Reader:
         """Put what is here in place of what the page names."""
         if not FULL:  # what the quick ones import is there already
             command = command.replace(f"{PYTHON} ", f"{sys.executable} ")
-        if found := re.search(r"clients\.yml -e user=(\w+)$", command):
-            command += f" -e path={BUILD}clients/{found[1]}"
+        if match := re.search(r"clients\.yml -e user=(\w+)$", command):
+            command += f" -e path={BUILD}clients/{match[1]}"
             command = command if FULL else command.replace("user=shop", "user=admin")
         command = command.replace("ansible-playbook", ANSIBLE, 1)
         command = command.replace("inventories/<yours>", str(self.inventory))
@@ -89,11 +89,11 @@ class Reader:
 @pytest.fixture(scope="module")
 def client(admin: Any, topology: Topology) -> Iterator[Client]:
     """Reads as an administrator; what the programs leave is removed."""
-    with client_of(admin, topology) as found:
-        yield found
+    with client_of(admin, topology) as client:
+        yield client
     ours = ("shop", "rides")
     admin.delete_topics([name for name in admin.list_topics() if name.startswith(ours)])
-    groups = {one["group_id"] for one in admin.list_groups()}
+    groups = {group["group_id"] for group in admin.list_groups()}
     admin.delete_groups([name for name in groups if name.startswith(ours)])
 
 
@@ -101,7 +101,7 @@ def client(admin: Any, topology: Topology) -> Iterator[Client]:
 def reader(topology: Topology, client: Client, tmp_path_factory: pytest.TempPathFactory) -> Reader:
     """Someone who has done what the page says about access."""
     assert client
-    found = Reader(topology.inventory, tmp_path_factory.mktemp("build"))
+    reader = Reader(topology.inventory, tmp_path_factory.mktemp("build"))
     [users] = guide.blocks("Access", "yaml", guide.CLIENTS)
     hosts = dict.fromkeys(topology.hosts, yaml.safe_load(users))
     if FULL:
@@ -109,8 +109,8 @@ def reader(topology: Topology, client: Client, tmp_path_factory: pytest.TempPath
     for command in guide.commands("Access", guide.CLIENTS):
         # The packages and users are for what only a full run starts; an administrator may do all.
         if FULL or not re.search(r"venv|pip|user=rides|site\.yml", command):
-            found.run(command)
-    return found
+            reader.run(command)
+    return reader
 
 
 @pytest.fixture(scope="module")
@@ -145,8 +145,8 @@ def test_transactions_write_each_invoice_once(
     reader.run_all("Transactions")
     committed = values(client, "shop.invoices", isolation_level="read_committed")
     assert sorted(committed) == sorted(order.upper() for order in orders * 2)
-    every = values(client, "shop.invoices", isolation_level="read_uncommitted")
-    assert every.count("ABORTED") == 2, "nothing was aborted"
+    uncommitted = values(client, "shop.invoices", isolation_level="read_uncommitted")
+    assert uncommitted.count("ABORTED") == 2, "nothing was aborted"
     reader.run_all("Transactions")
     again = values(client, "shop.invoices", isolation_level="read_committed")
     assert again == committed, "the offsets were not committed with the invoices"
@@ -188,7 +188,7 @@ def test_faust_branches_counts_and_goes_on_after_a_restart(reader: Reader, clien
     reader.run(create)
     for _ in range(2):
         reader.run(begin)
-        rides = [json.loads(one) for one in values(client, "rides.started", partitions=2)]
+        rides = [json.loads(value) for value in values(client, "rides.started", partitions=2)]
         number = sum(is_long(ride) for ride in rides)
         with reader.start(worker) as process:
             try:
@@ -198,9 +198,9 @@ def test_faust_branches_counts_and_goes_on_after_a_restart(reader: Reader, clien
             finally:
                 process.send_signal(signal.SIGTERM)
                 output, _ = process.communicate(timeout=scaled(60))
-        for topic, wanted in (("rides.long", True), ("rides.short", False)):
-            sent = {identity(json.loads(one)) for one in values(client, topic, partitions=2)}
-            assert sent == {identity(ride) for ride in rides if is_long(ride) == wanted}, output
+        for topic, expected in (("rides.long", True), ("rides.short", False)):
+            sent = {identity(json.loads(value)) for value in values(client, topic, partitions=2)}
+            assert sent == {identity(ride) for ride in rides if is_long(ride) == expected}, output
 
 
 def is_long(ride: dict[str, Any]) -> bool:
@@ -213,6 +213,6 @@ def identity(ride: dict[str, Any]) -> tuple[str, float]:
 
 def counted(client: Client, number: int) -> bool:
     """Whether the last counts of the zones make up so many."""
-    found = [json.loads(one) for one in values(client, "rides.counts", partitions=2)]
-    last = {one["zone"]: one["rides"] for one in found}
+    counts = [json.loads(value) for value in values(client, "rides.counts", partitions=2)]
+    last = {count["zone"]: count["rides"] for count in counts}
     return bool(sum(last.values()) >= number)

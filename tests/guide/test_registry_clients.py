@@ -83,8 +83,8 @@ def registry(
     model = next(iter(instances.values()))
     config = model.client_config(USER, str(directory / "ca.pem"))
     written.write_text(files.properties(config))
-    with client_of(admin, topology) as client, SchemaRegistryClient(config) as known:
-        yield Clients(client, known, model, directory)
+    with client_of(admin, topology) as client, SchemaRegistryClient(config) as registry_client:
+        yield Clients(client, registry_client, model, directory)
 
 
 @pytest.fixture
@@ -96,9 +96,11 @@ def topic(registry: Clients, topology: Topology) -> str:
 @pytest.mark.parametrize("form", ["avro", "json", "protobuf"])
 def test_the_commands_of_the_page(registry: Clients, topic: str, form: str) -> None:
     """As users type them: key and value come back as they were written."""
-    [command] = [x for x in guide.commands(SECTION, guide.CLIENTS) if x.endswith(f" {form}")]
+    [command] = [
+        line for line in guide.commands(SECTION, guide.CLIENTS) if line.endswith(f" {form}")
+    ]
     _, program, _, _, _ = command.split()
-    done = subprocess.run(  # noqa: S603 - a program of the page
+    done = subprocess.run(
         [sys.executable, program, str(registry.directory), topic, form],
         cwd=ROOT,
         capture_output=True,
@@ -116,12 +118,12 @@ def serialized(
     registry: Clients,
     topic: str,
     schema: dict[str, Any],
-    part: MessageField = MessageField.VALUE,
+    field: MessageField = MessageField.VALUE,
     **record: Any,
 ) -> bytes:
     """What confluent-kafka's serializer makes of a record, with a schema that it registers."""
     serializer = AvroSerializer(registry.registry, json.dumps(schema))
-    made: bytes | None = serializer(record, SerializationContext(topic, part))
+    made: bytes | None = serializer(record, SerializationContext(topic, field))
     assert made
     return made
 
@@ -160,13 +162,13 @@ def test_spark_reads_each_record_by_the_schema_of_its_writer(
     }
     try:
         plays.succeed("jobs", "-e", json.dumps({"spark_jobs": [job]}), "-e", "job=avro-orders")
-        found = [json.loads(one) for one in registry.client.values(read)]
-        assert found == [
+        rows = [json.loads(text) for text in registry.client.values(read)]
+        assert rows == [
             {"id": 1, "item": "cup", "price": 1.5},
             {"id": 2**40, "item": "Müsli", "price": 3.25},
         ]
         refused = registry.client.read(letters)
-        reasons = {one.value: dict(one.headers)[REASON].decode() for one in refused}
+        reasons = {record.value: dict(record.headers)[REASON].decode() for record in refused}
         assert set(reasons) == {foreign, unknown}
         assert str(2**31 - 1) in reasons[unknown]
     finally:
@@ -176,28 +178,34 @@ def test_spark_reads_each_record_by_the_schema_of_its_writer(
 
 
 def converters(registry: Registry, connector: str) -> dict[str, Any]:
-    """The properties of docs/connect.md for key and value; `connector` has a file of secrets."""
+    """The properties of docs/operate/connect.md for key and value; `connector` has a file of secrets."""
     [text] = [
-        x
-        for x in guide.blocks("Avro and a schema registry", "yaml", ROOT / "docs/connect.md")
-        if CONVERTER in x
+        block
+        for block in guide.blocks(
+            "Avro and a schema registry", "yaml", ROOT / "docs/operate/connect.md"
+        )
+        if CONVERTER in block
     ]
     address = next(iter(registry.rest_addresses.values()))
     lines = dict(re.findall(r"^\s*value\.converter(\S*): (.+)$", text, re.MULTILINE))
-    own = {
+    settings = {
         ".apicurio.registry.url": f"https://{address}/apis/registry/v2",
         ".apicurio.auth.username": USER,
         ".apicurio.auth.password": f"${{file:{secret_file(connector)}:registry}}",
     }
-    assert set(own) <= set(lines)
+    assert set(settings) <= set(lines)
     assert lines[".apicurio.rest.request.ssl.ca-bundle.location"] == KAFKA_AUTHORITY
     sides = ("key", "value")
-    return {f"{x}.converter{key}": value for key, value in {**lines, **own}.items() for x in sides}
+    return {
+        f"{side}.converter{key}": value
+        for key, value in {**lines, **settings}.items()
+        for side in sides
+    }
 
 
 def password(registry: Registry) -> str:
-    [found] = [one.password for one in registry.users if one.name == USER]
-    return found
+    [secret] = [user.password for user in registry.users if user.name == USER]
+    return secret
 
 
 def test_what_a_source_of_kafka_connect_writes_is_read_by_confluents_deserializer(
@@ -216,18 +224,21 @@ def test_what_a_source_of_kafka_connect_writes_is_read_by_confluents_deserialize
     secrets = {NAME: {"tasks": "1", "registry": password(registry.model)}}
     target = f"{ALIAS}.{topic}"
 
-    def given(**more: Any) -> tuple[str, str]:
-        own = {} if "state" in more else secrets
-        wanted = {"connect_connectors": [{**source, **more}], "connect_secrets": own}
-        return "-e", json.dumps(wanted)
+    def given(**changes: Any) -> tuple[str, str]:
+        connector_secrets = {} if "state" in changes else secrets
+        variables = {
+            "connect_connectors": [{**source, **changes}],
+            "connect_secrets": connector_secrets,
+        }
+        return "-e", json.dumps(variables)
 
     try:
         plays.succeed("connectors", *given())
         wait_for(lambda: target in admin.list_topics(), seconds=120, what=target)
 
         def written() -> list[bytes]:
-            found = registry.client.values(target, isolation_level="read_committed")
-            return found if len(found) >= len(copied) else []
+            received = registry.client.values(target, isolation_level="read_committed")
+            return received if len(received) >= len(copied) else []
 
         values = wait_for(written, seconds=120, what="all records")
         read = AvroDeserializer(registry.registry)
@@ -246,7 +257,7 @@ def test_a_sink_of_kafka_connect_reads_what_confluents_serializer_writes(
     if not topology.cluster.databases:
         pytest.skip("no database here")
     worker = next(iter(topology.cluster.connect.values()))
-    results = next(one for one in worker.connectors if one.is_sink)
+    results = next(sink for sink in worker.connectors if sink.is_sink)
     name = table = topic.replace("-", "_")
     database = next(iter(topology.cluster.databases.values()))
     ask = partial(sql, hosts[database.host.name], database)
@@ -262,17 +273,17 @@ def test_a_sink_of_kafka_connect_reads_what_confluents_serializer_writes(
         "kafka_user": name,
         "grants": [{"topic": topic, "operations": ["read"]}],
         "config": {
-            **{key: x for key, x in results.given.items() if key != "tasks.max"},
+            **{key: value for key, value in results.given.items() if key != "tasks.max"},
             "topics": topic,
             "collection.name.format": f"results.{table}",
             **converters(registry.model, name),
         },
     }
 
-    def given(**more: Any) -> tuple[str, str]:
-        secrets = {} if "state" in more else {name: {"registry": password(registry.model)}}
-        wanted = {"connect_connectors": [{**sink, **more}], "connect_secrets": secrets}
-        return "-e", json.dumps(wanted)
+    def given(**changes: Any) -> tuple[str, str]:
+        secrets = {} if "state" in changes else {name: {"registry": password(registry.model)}}
+        variables = {"connect_connectors": [{**sink, **changes}], "connect_secrets": secrets}
+        return "-e", json.dumps(variables)
 
     ask(f"CREATE TABLE results.{table} (id bigint PRIMARY KEY, item text)")
     ask(f"GRANT SELECT, INSERT, UPDATE, DELETE ON results.{table} TO sink")
@@ -295,12 +306,12 @@ def test_a_converter_that_is_not_there_is_refused(
     source = connector(topology, topic, 3)
     missing = "io.confluent.connect.avro.AvroConverter"
     source["config"]["value.converter"] = missing
-    wanted = {"connect_connectors": [source], "connect_secrets": {NAME: {"tasks": "1"}}}
+    variables = {"connect_connectors": [source], "connect_secrets": {NAME: {"tasks": "1"}}}
     try:
-        code, output = plays.run("connectors", "-e", json.dumps(wanted))
+        code, output = plays.run("connectors", "-e", json.dumps(variables))
         assert code != 0
         assert missing in output
         assert "value.converter" in output
     finally:
-        wanted = {"connect_connectors": [{**source, "state": "absent"}], "connect_secrets": {}}
-        plays.run("connectors", "-e", json.dumps(wanted))
+        variables = {"connect_connectors": [{**source, "state": "absent"}], "connect_secrets": {}}
+        plays.run("connectors", "-e", json.dumps(variables))

@@ -1,4 +1,4 @@
-"""Spark as its users know it: the commands of docs/spark.md, as members of the group type them."""
+"""Spark as its users know it: the commands of docs/develop/spark.md, as members of the group type them."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ SUM = 'spark.range(1000).selectExpr("sum(id)").show()'
 @pytest.fixture(scope="module")
 def login(topology: Topology, hosts: dict[str, Host]) -> Iterator[dict[str, Host]]:
     """The Spark hosts, where two members of the group and a stranger can log in."""
-    found = {name: hosts[name] for name in topology.cluster.spark}
-    if not found:
+    spark_hosts = {name: hosts[name] for name in topology.cluster.spark}
+    if not spark_hosts:
         pytest.skip("no Spark here")
     add, join = guide.commands("Access", guide.SPARK)[0], "useradd --create-home --uid"
     job = guide.blocks("Commands", "python", guide.SPARK)[0]
     try:
-        for host in found.values():
+        for host in spark_hosts.values():
             for member, number in MEMBERS.items():
                 host.check_output(f"{join} {number} {member} && {add.replace('analyst', member)}")
             host.check_output(f"{join} 7203 {STRANGER}")
             host.check_output(f"cat > {HOME}/words.py <<'END'\n{job}END")
-        yield found
+        yield spark_hosts
     finally:
-        for host in found.values():
+        for host in spark_hosts.values():
             for account in (*MEMBERS, STRANGER):
                 host.run(f"userdel --remove {account}")
 
@@ -61,7 +61,7 @@ def test_a_program_runs_under_the_account_that_submits_it(
     if not topology.group("spark_history"):
         pytest.skip("no history server here")
     worker = login[topology.group("spark_workers")[0]]
-    [command] = [x for x in guide.commands("Commands", guide.SPARK) if "words.py" in x]
+    [command] = [line for line in guide.commands("Commands", guide.SPARK) if "words.py" in line]
     assert "to|    2|" in typed(worker, "analyst", command)
     history = topology.group("spark_history")[0]
     port = topology.cluster.spark[history].ports["spark_history_port"]
@@ -87,9 +87,11 @@ def test_members_share_tables_between_hosts(topology: Topology, login: dict[str,
     if not topology.group("spark_metastore"):
         pytest.skip("no catalog here")
     hosts = [login[name] for name in topology.group("spark_workers")]
-    create, insert, merge, *others = statements()
+    create, insert, merge, *remaining = statements()
     typed(hosts[0], "analyst", f"spark-sql -e {shlex.quote(f'{create};{insert}')}")
-    output = typed(hosts[-1], "partner", f"spark-sql -e {shlex.quote(';'.join([merge, *others]))}")
+    output = typed(
+        hosts[-1], "partner", f"spark-sql -e {shlex.quote(';'.join([merge, *remaining]))}"
+    )
     rows = output.split()
     assert rows[-5:-1] == ["2013-01-01", "842", "2013-01-02", "944"]
     assert rows[-1] == "2"

@@ -34,7 +34,7 @@ def test_the_code_runs_unchanged(topology: Topology, tmp_path: Path, program: st
     """Its assertions are the test."""
     if "spark" in program and not topology.group("spark_masters"):
         pytest.skip("no Spark here")
-    done = subprocess.run(  # noqa: S603 - the code of the page
+    done = subprocess.run(
         [sys.executable, "-c", program],
         cwd=tmp_path,
         capture_output=True,
@@ -52,9 +52,9 @@ def registry_at_localhost(topology: Topology, plays: Plays, tmp_path: Path) -> I
         pytest.skip("no schema registry here")
     assert not listens(REGISTRY), "something else serves the port"
     plays.succeed("clients", "-e", f"path={tmp_path}")
-    [command] = [x for x in guide.commands("Tutorials", guide.CLIENTS) if "examples/" in x]
+    [command] = [line for line in guide.commands("Tutorials", guide.CLIENTS) if "examples/" in line]
     _, program, _ = command.split()
-    with subprocess.Popen([sys.executable, program, str(tmp_path)], cwd=ROOT) as process:  # noqa: S603 - of the page
+    with subprocess.Popen([sys.executable, program, str(tmp_path)], cwd=ROOT) as process:
         try:
             wait_for(lambda: listens(REGISTRY), seconds=30, what="a registry at localhost")
             yield
@@ -66,7 +66,7 @@ def registry_at_localhost(topology: Topology, plays: Plays, tmp_path: Path) -> I
 def test_taxi_rides_with_schemas_of_key_and_value(admin: Any) -> None:
     """With no other setting than the addresses that every tutorial has."""
     topic = f"rides-{uuid.uuid4().hex[:8]}"
-    done = subprocess.run(  # noqa: S603 - our own program
+    done = subprocess.run(
         [sys.executable, TAXI_RIDES, topic, topic, "200"],
         capture_output=True,
         text=True,

@@ -30,13 +30,13 @@ def boot(host: Host) -> str:
 
 def in_force(name: str, topology: Topology, host: Host) -> None:
     """The kernel is asked; nothing is read from a configuration file."""
-    wanted = topology.cluster.hosts[name]
-    sysctl = {key: str(value) for key, value in wanted.settings["host_sysctl"].items()}
-    found = host.check_output(f"sysctl {' '.join(sysctl)}").splitlines()
-    assert dict(line.split(" = ") for line in found) == sysctl
+    configured = topology.cluster.hosts[name]
+    sysctl = {key: str(value) for key, value in configured.settings["host_sysctl"].items()}
+    lines = host.check_output(f"sysctl {' '.join(sysctl)}").splitlines()
+    assert dict(line.split(" = ") for line in lines) == sysctl
     pages = host.check_output("cat /sys/kernel/mm/transparent_hugepage/enabled")
-    assert f"[{wanted.settings['host_transparent_huge_pages']}]" in pages
-    for mount in wanted.mounts:
+    assert f"[{configured.settings['host_transparent_huge_pages']}]" in pages
+    for mount in configured.mounts:
         shown = host.check_output("findmnt --noheadings --output FSTYPE,OPTIONS %s", mount["path"])
         assert shown.split()[0] == mount["fstype"]
         assert "noatime" in shown
@@ -66,12 +66,12 @@ def test_the_roll_ends_at_a_machine_that_is_late(
 
 def rebooted(hosts: dict[str, Host], boots: dict[str, str]) -> set[str]:
     """The machines that answer and have another boot than they had."""
-    found = set()
+    names = set()
     for name, host in hosts.items():
         with suppress(RuntimeError):  # SSH itself failed
             if boot(host) != boots[name]:
-                found.add(name)
-    return found
+                names.add(name)
+    return names
 
 
 def test_the_others_are_rebooted_one_by_one_and_nothing_is_lost(
@@ -116,11 +116,11 @@ def test_only_a_machine_that_asks_is_rebooted(
     before = {name: boot(hosts[name]) for name in boots}
     plays.succeed("rolling_reboot")
     assert before == {name: boot(hosts[name]) for name in boots}, "nobody asked"
-    by_file, by_kernel, other = sorted(boots)
+    by_file, by_kernel, unaffected = sorted(boots)
     newer = "/boot/vmlinuz-99.0.0-1-$(uname -r | cut -d- -f3-)"
     hosts[by_file].check_output("touch /run/reboot-required")
     hosts[by_kernel].check_output(f"touch {newer}")
-    hosts[other].check_output("touch /boot/vmlinuz-99.0.0-1-of-another-flavour")
+    hosts[unaffected].check_output("touch /boot/vmlinuz-99.0.0-1-of-another-flavour")
     try:
         output = plays.succeed("rolling_reboot", "--check")
     finally:

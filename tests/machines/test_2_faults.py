@@ -36,8 +36,8 @@ def target(topology: Topology, hosts: dict[str, Host], plays: Plays) -> Iterator
     if not topology.machines:
         pytest.skip("no machines here")
     skip_unless_full()
-    with suite(topology, hosts, plays, Machines, rate=RATE) as found:
-        yield found
+    with suite(topology, hosts, plays, Machines, rate=RATE) as target:
+        yield target
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: f"{fault.number}, {fault.name}")
@@ -59,18 +59,20 @@ def test_what_nobody_flushed_is_measured_when_all_power_is_cut(
         Machines,
         rate=RATE,
         topic="millrace-memory",
-    ) as other:
-        other.wait_for_acks(RATE * (WRITTEN_BACK + 15), seconds=4 * WRITTEN_BACK)
+    ) as unflushed:
+        unflushed.wait_for_acks(RATE * (WRITTEN_BACK + 15), seconds=4 * WRITTEN_BACK)
         record = target.run(ALL_OFF)
-        found, text = checked(other)
+        result, text = checked(unflushed)
     lost = [round(target.cut_at - at, 1) for at in no_longer_read(where)]
     facts["power"] = {
-        "acknowledged": found["counts"]["acked"],
+        "acknowledged": result["counts"]["acked"],
         "lost": len(lost),
         "oldest_lost_seconds": max(lost, default=0.0),
     }
-    record.proof += f"; of {found['counts']['acked']} records that nobody flushed, {len(lost)} lost"
-    assert found["counts"]["acked"] > RATE * WRITTEN_BACK, text
+    record.proof += (
+        f"; of {result['counts']['acked']} records that nobody flushed, {len(lost)} lost"
+    )
+    assert result["counts"]["acked"] > RATE * WRITTEN_BACK, text
     assert all(0 <= seconds <= WRITTEN_BACK for seconds in lost), facts["power"]
 
 
@@ -78,15 +80,19 @@ def flush_each_write(target: Machines) -> None:
     """Let Kafka answer only what is on the disk, in the ledger's topic."""
     topic = ConfigResource(ConfigResourceType.TOPIC, target.topic, configs={"flush.messages": "1"})
     with clients.admin(target.topology.connection) as admin:
-        answer = admin.alter_configs([topic], raise_on_unknown=False)
-    assert answer == {"topic": {target.topic: "OK"}}
+        response = admin.alter_configs([topic], raise_on_unknown=False)
+    assert response == {"topic": {target.topic: "OK"}}
 
 
 def no_longer_read(folder: Path) -> list[float]:
     """When each record was acknowledged that is gone at the end, in monotonic seconds."""
     history = load(folder)
-    kept = {read.value for one in history.readers if one.kind == "final" for read in one.reads}
-    return [one.acked for one in history.sends if one.acked is not None and one.value not in kept]
+    values = {
+        read.value for reader in history.readers if reader.kind == "final" for read in reader.reads
+    }
+    return [
+        send.acked for send in history.sends if send.acked is not None and send.value not in values
+    ]
 
 
 def test_nothing_was_lost(target: Machines) -> None:

@@ -82,9 +82,9 @@ class Lab:
 
     def connection(self, user: str) -> Connection:
         """How a user connects with the password that it has now."""
-        known = self.known()
-        found: dict[str, Any] = known.cluster.brokers[0].clients.local_config(user)
-        return Connection.of({**found, "bootstrap.servers": ",".join(known.brokers.values())})
+        topology = self.known()
+        settings: dict[str, Any] = topology.cluster.brokers[0].clients.local_config(user)
+        return Connection.of({**settings, "bootstrap.servers": ",".join(topology.brokers.values())})
 
     def taken(self, secrets: Path) -> list[bool]:
         """Whether each port still takes the certificate that it takes, by copies of them."""
@@ -113,14 +113,14 @@ def takes(address: str, port: int, certificate: Path) -> bool:
 @pytest.fixture(scope="module", params=[*TAKEN])
 def lab(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     topology = str(request.param)
-    found = Lab(topology, f"test-authorities-{topology}", tmp_path_factory.mktemp("x") / "stolen")
+    lab = Lab(topology, f"test-authorities-{topology}", tmp_path_factory.mktemp("x") / "stolen")
     try:
-        found.start()
-        shutil.copytree(found.inventory / ".secrets", found.stolen)
-        yield found
+        lab.start()
+        shutil.copytree(lab.inventory / ".secrets", lab.stolen)
+        yield lab
     finally:
-        found.run("down", seconds=120)
-    assert not leftovers(found.name)
+        lab.run("down", seconds=120)
+    assert not leftovers(lab.name)
 
 
 def test_a_former_password_is_worth_nothing_once_its_login_has_ended(lab: Lab) -> None:

@@ -19,9 +19,11 @@ from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.artifac
     cache_directory,
 )
 
+from tests.support.clients import guide
+from tests.support.clients.operator import login
 from tests.support.faults.target import skip_unless_full
-from tests.support.lab.lab import leftovers, pip_settings, podman, run_command, succeed
-from tests.support.lab.topology import ROOT
+from tests.support.lab.lab import excerpt, leftovers, pip_settings, podman, run_command, succeed
+from tests.support.lab.topology import ROOT, Topology, describe
 from tests.support.recap import changed
 
 pytestmark = pytest.mark.usefixtures("fetched_ahead")
@@ -101,7 +103,7 @@ def container(release: str, core: str, place: Path) -> ControlNode:
     recipe = hashlib.sha256(" ".join(PACKAGES).encode()).hexdigest()[:12]
     image = f"localhost/millrace-control:{release}-{recipe}"
     make = [str(ROOT / "molecule/shared/files/image"), image, release, ",".join(PACKAGES)]
-    subprocess.run(make, check=True, stdout=subprocess.DEVNULL)  # noqa: S603 - our own script
+    subprocess.run(make, check=True, stdout=subprocess.DEVNULL)
     writable = (INVENTORY.parent, place, Path(cache_directory("")))
     podman(
         "run",
@@ -196,3 +198,102 @@ def test_playbooks_work_from_the_installed_collection(control: ControlNode) -> N
     assert changed(control.play("site")) == 0
     control.play("smoke")
     control.play("health")
+
+
+# A newcomer, by docs/deploy/kafka.md
+
+FIRST = {"LAB_TOPOLOGY": "upgrade", "LAB_NAME": "test-first"}
+"""Three hosts for Kafka alone."""
+RELEASE = "/tmp/millrace"  # noqa: S108 - a word of the page
+"""Where the page has the collection's tar file."""
+
+
+@dataclass(frozen=True)
+class Newcomer:
+    """Somebody in an empty directory, with nothing but the page and a tar file."""
+
+    machines: Topology
+    place: Path
+
+    def run(self, *commands: str, activated: bool = True) -> str:
+        """Run commands of the page in one shell; what they print."""
+        script = "\n".join(
+            [
+                "set -eu",
+                "unset ANSIBLE_CONFIG ANSIBLE_COLLECTIONS_PATH PYTHONPATH",
+                *([". .venv/bin/activate"] if activated else []),
+                *(self.put(command) for command in commands),
+            ]
+        )
+        env = {"ANSIBLE_HOME": str(self.place / "home"), "MILLRACE_CACHE": cache_directory("")}
+        done = run_command(["/bin/bash", "-c", script], seconds=1800, env=env, folder=self.place)
+        assert done.returncode == 0, f"{script}\n{excerpt(done.stdout)}"
+        return done.stdout
+
+    def put(self, text: str) -> str:
+        """Put the lab's hosts, and where the tar file is, in place of those of the page."""
+        hosts = self.machines.group("kafka_brokers")
+        text = text.replace(RELEASE, str(self.place.parent / "release"))
+        text = text.replace("ssh ansible@kafka1.example.org", login(self.machines, hosts[0]))
+        for number, host in enumerate(hosts, start=1):
+            text = text.replace(f"kafka{number}.example.org", host)
+        return text
+
+    def follow(self, title: str, **options: bool) -> str:
+        """Run all commands of a section; what they print."""
+        return self.run(*guide.commands(title, guide.KAFKA_CLUSTER), **options)
+
+    def write_inventory(self) -> None:
+        """Write the files of the page; hosts of the lab have no disks, and less memory."""
+        hosts, variables = guide.blocks("3. Write the inventory", "yaml", guide.KAFKA_CLUSTER)
+        folder = self.place / "prod/group_vars"
+        folder.mkdir(parents=True)
+        (folder.parent / "hosts.yml").write_text(self.put(hosts))
+        known = yaml.safe_load(variables)
+        for name in ("ansible_user", "host_mounts", "kafka_data_dirs"):
+            del known[name]
+        known |= {"kafka_heap": "384m", "kafka_java_options": ["-XX:+UseSerialGC"]}
+        (folder / "kafka.yml").write_text(yaml.safe_dump(known))
+        transport = yaml.safe_load((self.machines.inventory / "transport.yml").read_text())["all"]
+        connection = {
+            name: value for name, value in transport["vars"].items() if name.startswith("ansible_")
+        }
+        (folder.parent / "transport.yml").write_text(
+            yaml.safe_dump({"all": {"hosts": transport["hosts"], "vars": connection}})
+        )
+
+
+@pytest.fixture
+def newcomer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Newcomer]:
+    """Fresh hosts, the collection's tar file, and an empty directory."""
+    skip_unless_full()
+    succeed("down", seconds=120, env=FIRST)
+    succeed("run", "../molecule/shared/create", seconds=600, env=FIRST)
+    base = tmp_path_factory.mktemp("first")
+    release, place = base / "release", base / "directory"
+    place.mkdir()
+    galaxy = str(Path(sys.executable).parent / "ansible-galaxy")
+    build = [galaxy, "collection", "build", "--output-path", str(release)]
+    done = run_command(build, seconds=300, env={"ANSIBLE_HOME": str(base / "home")})
+    assert done.returncode == 0, done.stdout
+    yield Newcomer(describe(ROOT / f".lab/{FIRST['LAB_NAME']}/inventory"), place)
+    succeed("down", seconds=120, env=FIRST)
+    assert not leftovers(FIRST["LAB_NAME"])
+
+
+def test_a_newcomer_gets_a_cluster_by_the_page(newcomer: Newcomer) -> None:
+    newcomer.follow("1. Check the machines", activated=False)
+    newcomer.follow("2. Install Millrace", activated=False)
+    [settings] = guide.blocks("2. Install Millrace", "ini", guide.KAFKA_CLUSTER)
+    (newcomer.place / "ansible.cfg").write_text(settings)
+    newcomer.write_inventory()
+    newcomer.follow("4. Validate")
+    first, again, health, teardown = guide.commands("5. Deploy", guide.KAFKA_CLUSTER)
+    newcomer.run(first)
+    assert changed(newcomer.run(again)) == 0
+    newcomer.run(health)
+    [program] = guide.blocks("6. The first topic", "python", guide.KAFKA_CLUSTER)
+    (newcomer.place / "first.py").write_text(program)
+    assert newcomer.follow("6. The first topic").splitlines()[-1] == "paid"
+    newcomer.follow("7. Test it from outside")
+    newcomer.run(teardown)

@@ -137,17 +137,17 @@ def test_the_secrets_of_spark_are_nowhere() -> None:
     """Not on the pages of the driver, in an event log, a journal or the arguments of a process."""
     secrets = STATE / "inventory/.secrets"
     files = [secrets / "passwords/flights-stream", *secrets.glob("spark_*")]
-    known = [path.read_text().strip() for path in files]
-    texts, token = "\n".join(known), (secrets / "spark_ui_token").read_text().strip()
+    passwords = [path.read_text().strip() for path in files]
+    texts, token = "\n".join(passwords), (secrets / "spark_ui_token").read_text().strip()
     report: dict[str, Any] = json.loads((STATE / "report.json").read_text())
     for name in ("environment", "SQL", "jobs", "StreamingQuery"):
         shown = page(f"http://{report['hosts']['k1']['address']}:4040/{name}/", token)
         assert "flights" in shown
-        assert not [text for text in known if text in shown]
+        assert not [text for text in passwords if text in shown]
     for host in ("k1", "k2", "k3"):
-        found = on_host(host, readable(texts)).splitlines()
+        lines = on_host(host, readable(texts)).splitlines()
         # A worker gives executors the secret by their environment, which their account alone reads.
-        assert not [line for line in found if not line.startswith("_SPARK_AUTH_SECRET=")]
+        assert not [line for line in lines if not line.startswith("_SPARK_AUTH_SECRET=")]
     assert on_host("k1", "ls /srv/shared/spark/events") != ""
     assert on_host("k1", f"grep -rlF '{texts}' /srv/shared/spark/events || true") == ""
 
@@ -172,10 +172,10 @@ SPARK_REMOTE=${{SPARK_REMOTE%token=*}}token=wrong
 ! {program.replace("~", str(tmp_path))}
 """
     *options, host = tunnel.replace(" -f", "").split()[1:]
-    with subprocess.Popen(  # noqa: S603 - our own command
+    with subprocess.Popen(
         ["./lab", "ssh", host, *options], cwd=ROOT, env={**os.environ, "LAB_NAME": NAME}
     ) as forwarding:
-        done = subprocess.run(  # noqa: S603 - the commands of the page
+        done = subprocess.run(
             ["/bin/bash", "-c", script], capture_output=True, text=True, check=False, timeout=600
         )
         forwarding.terminate()
@@ -202,19 +202,21 @@ def test_a_pipeline_in_sql_equals_batch(tmp_path: Path) -> None:
         [picture] = guide.blocks("The graph", "mermaid", guide.STREAMING_SQL)
         [dry_run] = guide.blocks("The graph", "", guide.STREAMING_SQL)
         assert picture in on_host("k1", dry_run)
-        every = list(events())
+        flights = list(events())
         counts = selected("SELECT carrier, departures, delayed FROM carrier_counts")
-        assert {x: (int(n), int(late)) for x, n, late in counts} == carrier_counts(every)
+        assert {carrier: (int(n), int(late)) for carrier, n, late in counts} == carrier_counts(
+            flights
+        )
         windows = selected("SELECT unix_seconds(hour), origin, departures FROM hourly_counts")
-        hours = hourly_counts(every, timedelta(days=30))
+        hours = hourly_counts(flights, timedelta(days=30))
         assert {(int(at), origin): int(n) for at, origin, n in windows} == hours
         assert len(windows) == len(hours)
-        late = sum(map(is_long, every))
+        late = sum(map(is_long, flights))
         named = selected("SELECT count(*), count(name) FROM named_delays")
         assert named == [[str(late), str(late)]]
         assert selected("SELECT count(*) FROM rejected") == [["0"]]
         [pull] = guide.commands("ksqlDB's examples", guide.STREAMING_SQL)
-        assert str(carrier_counts(every)["UA"][0]) in on_host("k1", f"runuser -u spark -- {pull}")
+        assert str(carrier_counts(flights)["UA"][0]) in on_host("k1", f"runuser -u spark -- {pull}")
     finally:
         jobs["spark_jobs"][0]["state"] = "absent"
         added.write_text(yaml.safe_dump({"all": {"vars": jobs}}))
@@ -264,23 +266,26 @@ def test_blocks_of_killed_processes_are_removed() -> None:
     of_executors = f"{LOCAL}/spark/spark-*/executor-*/blockmgr-*"
     workers = ("k2", "k3")
     where, replaced = wait_for(
-        lambda: next(((x, found) for x in workers if (found := entries(x, of_executors))), None),
+        lambda: next(
+            ((worker, blocks) for worker in workers if (blocks := entries(worker, of_executors))),
+            None,
+        ),
         seconds=120,
         what="an executor of the next driver",
     )
     on_host(where, "pkill --signal KILL --full [C]oarseGrainedExecutorBackend")
     wait_for(
-        lambda: any(entries(x, of_executors) - replaced for x in workers),
+        lambda: any(entries(worker, of_executors) - replaced for worker in workers),
         seconds=120,
         what="the next executor",
     )
-    for host, left in (("k1", former), (where, replaced)):
+    for host, blocks in (("k1", former), (where, replaced)):
         pattern = of_driver if host == "k1" else of_executors
-        if kept := entries(host, pattern) & left:
-            on_host(host, f"touch --no-create --date='2 hours ago' {' '.join(sorted(kept))}")
+        if remaining := entries(host, pattern) & blocks:
+            on_host(host, f"touch --no-create --date='2 hours ago' {' '.join(sorted(remaining))}")
         before = entries(host, pattern)
         on_host(host, "systemctl start spark-clean")
-        assert entries(host, pattern) == before - left
+        assert entries(host, pattern) == before - blocks
         assert on_host(host, "systemctl is-active spark-clean.timer").strip() == "active"
 
 
@@ -311,12 +316,12 @@ def test_another_cluster_id_is_refused() -> None:
     """The storage of a cluster is never formatted or taken over by another one."""
     read = ("ssh", "k1", "sudo cat /etc/kafka/server.properties")
     before = started_at(), succeed(*read, seconds=30)
-    other = "MkU3OEVBNTcwNTJENDM2Qg"
+    foreign_id = "MkU3OEVBNTcwNTJENDM2Qg"
     # A property changes too: it must not reach a host whose storage is refused.
-    extra = {"kafka_cluster_id": other, "kafka_host_config": {"log.cleaner.backoff.ms": 17000}}
+    extra = {"kafka_cluster_id": foreign_id, "kafka_host_config": {"log.cleaner.backoff.ms": 17000}}
     done = lab("run", "site", "-e", json.dumps(extra), seconds=120)
     assert done.returncode != 0
-    assert other in done.stdout
+    assert foreign_id in done.stdout
     assert (started_at(), succeed(*read, seconds=30)) == before
     succeed("status", seconds=60)
 
@@ -419,8 +424,8 @@ def test_an_empty_controller_never_outvotes_the_records() -> None:
     succeed("ssh", "k3", "sudo systemctl start kafka", seconds=60)
     succeed("run", "site", "--limit", "k1,k2", seconds=300)
     for host in ("k1", "k2", "k3"):
-        there = succeed("ssh", host, "kafka-topics.sh --list", seconds=60)
-        assert "committed" in there.split()
+        topics = succeed("ssh", host, "kafka-topics.sh --list", seconds=60)
+        assert "committed" in topics.split()
     wait_for(
         lambda: lab("run", "health", seconds=60).returncode == 0,
         seconds=120,
@@ -438,13 +443,13 @@ def test_teardown_needs_a_confirmation_and_then_removes() -> None:
     assert refused.returncode != 0
     assert "teardown_confirm=true" in refused.stdout
     succeed("run", "teardown", "-e", "teardown_confirm=true", seconds=120)
-    left = succeed(
+    listing = succeed(
         "ssh", "k1", "ls /etc/systemd/system /opt/millrace; sudo ls /var/lib/kafka", seconds=30
     )
-    assert "kafka.service" not in left
-    assert "spark" not in re.sub("spark-(job-)?site", "", left)
+    assert "kafka.service" not in listing
+    assert "spark" not in re.sub("spark-(job-)?site", "", listing)
     assert on_host("k1", site_units.processes(units)) == processes
-    assert "data" in left, "the data must stay unless its removal is asked for"
+    assert "data" in listing, "the data must stay unless its removal is asked for"
 
 
 def test_down_leaves_nothing() -> None:

@@ -35,7 +35,7 @@ def limit() -> Iterator[float]:
 
 def test_a_machine_is_deployed_and_smoked(limit: float) -> None:
     lines = (ROOT / f".lab/{NAME}/phases").read_text().splitlines()
-    spent = {name: float(seconds) for name, _, seconds in (x.partition("|") for x in lines)}
+    spent = {name: float(seconds) for name, _, seconds in (line.partition("|") for line in lines)}
     assert spent.keys() >= COUNTED
     assert sum(spent[name] for name in COUNTED) <= limit, (spent, limit)
     output = succeed("ssh", "solo", "systemd-detect-virt; uname -r", seconds=60, env=MACHINE)

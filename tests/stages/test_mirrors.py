@@ -28,7 +28,7 @@ def labs() -> Iterator[list[str]]:
     finally:
         for name in LABS:
             succeed("down", seconds=120, env=env(name))
-    assert not [one for name in LABS for one in leftovers(name)]
+    assert not [leftover for name in LABS for leftover in leftovers(name)]
 
 
 def test_the_second_follows_the_first(labs: list[str]) -> None:

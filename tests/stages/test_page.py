@@ -78,8 +78,8 @@ return timing.loadEventEnd / 1000;
 @pytest.fixture(scope="module")
 def chromium(address: str) -> Iterator[Browser]:
     """A browser, which ends before the console does: it keeps its connections open."""
-    with browser() as found:
-        yield found
+    with browser() as chromium:
+        yield chromium
 
 
 @pytest.fixture(scope="module")
@@ -112,7 +112,7 @@ def shown(chromium: Browser) -> str:
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-@pytest.mark.parametrize("size", SIZES, ids=lambda one: str(one[0]))
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: str(size[0]))
 @pytest.mark.parametrize("view", VIEWS)
 def test_a_view_fits_and_can_be_read(
     view: str, size: tuple[int, int], dark: bool, chromium: Browser, site: Path
@@ -181,13 +181,13 @@ def test_the_keyboard_reaches_everything(chromium: Browser, site: Path) -> None:
     chromium.press("Enter")
     assert chromium.run(WHERE)["id"] == "main"
     show(chromium, site, "large", "overview")
-    found = []
+    reached = []
     for _ in range(4):
         chromium.press("Tab")
         where = chromium.run(WHERE)
-        found.append(where["text"])
+        reached.append(where["text"])
         assert where["seen"], where
-    assert found[1:] == ["Overview", "Hosts", "Topics"]
+    assert reached[1:] == ["Overview", "Hosts", "Topics"]
     chromium.press("Enter")
     assert chromium.run(WHERE)["tag"] == "H1"
     visited = []
@@ -235,10 +235,10 @@ USER, PASSWORD = "anna", "anna's password"
 DRAWN: Drawn = {
     "kafka_consumer_group_lag_records": [({"topic": "topic-0001"}, 3)],
     "offlinepartitionscount": [({}, 2)],
-    "topic_bytesin_total": [({"topic": f"topic-{one:04}"}, one) for one in range(2000)],
-    "bytesin_total": [({"host": f"k{one}"}, 1e6 * one) for one in (1, 2, 3)],
+    "topic_bytesin_total": [({"topic": f"topic-{number:04}"}, number) for number in range(2000)],
+    "bytesin_total": [({"host": f"k{number}"}, 1e6 * number) for number in (1, 2, 3)],
     'leadercount{host=~"k2"': [({"host": "k2"}, 40)],
-    "leadercount": [({"host": f"k{one}"}, 40) for one in (1, 2)],
+    "leadercount": [({"host": f"k{number}"}, 40) for number in (1, 2)],
 }
 LIVE_VIEWS = (
     "overview",
@@ -293,9 +293,9 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder = tmp_path_factory.mktemp("console")
     with (
         prometheus(DRAWN) as server,
-        served(folder, snapshot, {USER: PASSWORD}, server) as found,
+        served(folder, snapshot, {USER: PASSWORD}, server) as url,
     ):
-        yield found
+        yield url
 
 
 def sign_in(chromium: Browser, address: str, view: str, password: str = PASSWORD) -> None:
@@ -304,8 +304,8 @@ def sign_in(chromium: Browser, address: str, view: str, password: str = PASSWORD
     if not chromium.run("return document.querySelector('#user')"):
         sign_out(chromium)
     chromium.press(USER, "Tab", password, "Enter")
-    said = "document.querySelector('[role=alert]').innerText"
-    chromium.settle(f"return !document.querySelector('#user') || {said}")
+    message = "document.querySelector('[role=alert]').innerText"
+    chromium.settle(f"return !document.querySelector('#user') || {message}")
 
 
 def sign_out(chromium: Browser) -> None:
@@ -322,7 +322,7 @@ def test_a_wrong_password_is_said_at_the_form(chromium: Browser, address: str) -
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-@pytest.mark.parametrize("size", SIZES, ids=lambda one: str(one[0]))
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: str(size[0]))
 def test_the_console_shows_the_cluster_to_its_users(
     size: tuple[int, int],
     dark: bool,
@@ -358,7 +358,7 @@ def test_the_console_shows_the_cluster_to_its_users(
         if pictures := os.environ.get("PAGE_PICTURES"):
             name = f"live-{view.replace('/', '-')}-{size[0]}-{'dark' if dark else 'light'}.png"
             chromium.picture(Path(pictures, name))
-    assert not [one for one in chromium.messages() if "401" not in one]
+    assert not [message for message in chromium.messages() if "401" not in message]
     sign_out(chromium)
     assert "DiskFull" not in shown(chromium)
 
@@ -373,14 +373,14 @@ def test_charts_are_chosen_with_the_keyboard(chromium: Browser, address: str) ->
     assert chromium.run(lines) == 3
     chromium.run("location.hash = 'metrics/broker'")
     chromium.settle(ALL_READ)
-    every = chromium.run(lines)
+    unfiltered = chromium.run(lines)
     chromium.run("document.querySelector('#chart-host').focus()")
     chromium.press("k2")
     chromium.settle("return document.querySelector('#chart-host').value === 'k2'")
     chromium.settle(ALL_READ)
     where = chromium.run(WHERE)
     assert (where["id"], where["seen"]) == ("chart-host", True)
-    assert 0 < chromium.run(lines) < every
+    assert 0 < chromium.run(lines) < unfiltered
     chromium.run("location.hash = 'metrics/none'")
     chromium.settle("return document.querySelector('main').innerText.includes('no view none')")
     sign_out(chromium)

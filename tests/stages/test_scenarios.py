@@ -48,7 +48,9 @@ def test_scenario(name: str, tmp_path: Path) -> None:
     quoted = re.findall(r"SKIPPED \[\d+\] \S+: ([^']*)'", output)
     reasons = [" ".join(reason.replace("│", " ").split()) for reason in quoted]
     assert bool(passed[2]) == bool(reasons)
-    inventory = "".join(x.read_text() for x in sorted((ROOT / "inventories" / name).rglob("*.yml")))
+    inventory = "".join(
+        path.read_text() for path in sorted((ROOT / "inventories" / name).rglob("*.yml"))
+    )
     unexplained = [
         reason
         for reason in reasons

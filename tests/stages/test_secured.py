@@ -71,13 +71,13 @@ LAB = {
     "ANSIBLE_CACHE_PLUGIN_CONNECTION": str(FACTS),
 }
 INVENTORY = STATE / "inventory"
-PASSWORD = "known-Secret-7b1f09"  # noqa: S105 - to be searched for
-OTHER_PASSWORD = "changed-Secret-2c44e1"  # noqa: S105 - as above
+PASSWORD = "known-Secret-7b1f09"
+OTHER_PASSWORD = "changed-Secret-2c44e1"
 TOPIC = {"num_partitions": 1, "replication_factor": 3}
 HOSTS = ("k1", "k2", "k3")
 OPEN, CLIENTS, BROKERS, PARTNERS, TOKENS = 9092, 9095, 9094, 9097, 9098  # ports
 KEYS = "/etc/kafka/certificates"
-TOKEN_KEYS = "/etc/token-keys.json"  # noqa: S105 - a path
+TOKEN_KEYS = "/etc/token-keys.json"
 AUDIENCE = "millrace"
 RIGHT: dict[str, Any] = {"sub": "partner", "aud": AUDIENCE}
 DENIALS = "/var/log/kafka/authorizer.log"
@@ -160,7 +160,9 @@ class Site:
             {
                 "kafka_ca_certificate": from_file(self.folder / "ca.pem"),
                 "kafka_ca_key": from_file(self.folder / "ca.key"),
-                "kafka_listeners": [dict(zip(keys, one, strict=True)) for one in listeners],
+                "kafka_listeners": [
+                    dict(zip(keys, listener, strict=True)) for listener in listeners
+                ],
                 "kafka_users": [*users, partner],
                 **self._tokens(),
             }
@@ -172,7 +174,7 @@ class Site:
         options = self.known.cluster.brokers[0].settings["kafka_java_options"]
         allowed = f"-D{kafka}.sasl.oauthbearer.allowed.urls={url}"
         bearer, of_listener = f"{kafka}.common.security.oauthbearer", "listener.name.tokens."
-        own = {
+        settings = {
             "sasl.jaas.config": f"{bearer}.OAuthBearerLoginModule required;",
             "sasl.server.callback.handler.class": f"{bearer}.OAuthBearerValidatorCallbackHandler",
             "sasl.oauthbearer.jwks.endpoint.url": url,
@@ -183,7 +185,7 @@ class Site:
             "kafka_java_options": [*dict.fromkeys([*options, allowed])],
             "kafka_host_config": {
                 f"{of_listener}sasl.enabled.mechanisms": "OAUTHBEARER",
-                **{f"{of_listener}oauthbearer.{key}": value for key, value in own.items()},
+                **{f"{of_listener}oauthbearer.{key}": value for key, value in settings.items()},
             },
         }
 
@@ -206,12 +208,12 @@ class Site:
 
     def properties(self, user: str, password: str = "") -> dict[str, Any]:
         """The client properties of a user on this machine."""
-        found = self.known.cluster.brokers[0].clients.local_config("admin" if password else user)
+        settings = self.known.cluster.brokers[0].clients.local_config("admin" if password else user)
         if password:  # of a user that the cluster may not have
-            module = found["sasl.jaas.config"].partition("username=")[0]
+            module = settings["sasl.jaas.config"].partition("username=")[0]
             login = f'username="{user}" password="{password}";'
-            found["sasl.jaas.config"] = module + login
-        return {**found, "bootstrap.servers": ",".join(self.known.brokers.values())}
+            settings["sasl.jaas.config"] = module + login
+        return {**settings, "bootstrap.servers": ",".join(self.known.brokers.values())}
 
     def admin(self, user: str, password: str = "") -> Any:
         connection = Connection.of(self.properties(user, password))
@@ -241,45 +243,45 @@ class Site:
 def secrets() -> list[str]:
     """A part of each secret that there is: a password, or a line of a key."""
     files = [path for path in (INVENTORY / ".secrets").rglob("*") if path.is_file()]
-    found = [PASSWORD, OTHER_PASSWORD]
+    excerpts = [PASSWORD, OTHER_PASSWORD]
     for path in files:
         text = path.read_text().split("-----")
         if "PRIVATE KEY" in path.read_text():
-            found.append(text[2].split()[0])
+            excerpts.append(text[2].split()[0])
         elif path.parent.name == "passwords" or path.name.startswith("spark_"):
-            found.append(text[0].strip())
-    return found
+            excerpts.append(text[0].strip())
+    return excerpts
 
 
 LEAVER = {"name": "leaver", "grants": [{"topic": "orders", "operations": ["read"]}]}
 TOPICS = {"orders": TOPIC, "invoices": TOPIC}
 
 
-def _deploy_closed(found: Site) -> None:
-    found.write(found.billing(PASSWORD, "read"), LEAVER)
+def _deploy_closed(site: Site) -> None:
+    site.write(site.billing(PASSWORD, "read"), LEAVER)
     lab("run", "site", seconds=600)
-    found.topology = describe(INVENTORY)
-    with contextlib.closing(found.admin("admin")) as admin:
+    site.topology = describe(INVENTORY)
+    with contextlib.closing(site.admin("admin")) as admin:
         admin.create_topics(TOPICS, wait_for_metadata=True)
 
 
-def _deploy_open_and_close(found: Site) -> None:
+def _deploy_open_and_close(site: Site) -> None:
     """Close an open cluster while it is used, in phases (`secure.yml`)."""
     lab("run", "site", seconds=600)
-    servers = ",".join(f"{address}:{OPEN}" for address in found.known.addresses.values())
+    servers = ",".join(f"{address}:{OPEN}" for address in site.known.addresses.values())
     plain = Connection.of({"bootstrap.servers": servers})
     with contextlib.closing(clients.admin(plain)) as admin:
         admin.create_topics(TOPICS, wait_for_metadata=True)
-    found.write(found.billing(PASSWORD, "read"), LEAVER)
+    site.write(site.billing(PASSWORD, "read"), LEAVER)
     assert "protocol-between-nodes" in refused("run", "site", seconds=120)
-    found.write(found.billing(PASSWORD, "read"), LEAVER, clients="CLIENT")
+    site.write(site.billing(PASSWORD, "read"), LEAVER, clients="CLIENT")
     assert "CLIENT://:9095" in refused("run", "secure", seconds=120)
-    found.write(found.billing(PASSWORD, "read"), LEAVER)
+    site.write(site.billing(PASSWORD, "read"), LEAVER)
     lab("run", "secure", "--diff", "-e", "prove=true", seconds=600)
     proved()
     lab("run", "secure", "-e", "secure_back=true", "-e", "prove=true", seconds=600)
     proved()
-    assert not reaches(found.known.addresses["k1"], CLIENTS)
+    assert not reaches(site.known.addresses["k1"], CLIENTS)
     lab("run", "secure", "-e", "prove=true", seconds=600)
     proved()
     lab("run", "secure", "-e", "prove=true", seconds=600)
@@ -291,11 +293,11 @@ def _deploy_open_and_close(found: Site) -> None:
         )
         assert producer.send("orders", b"served all the same").get(timeout=30).offset >= 0
     # The same roll brings new keys, and nodes with them are known to those with the former ones.
-    shown = ssl.get_server_certificate((found.known.addresses["k1"], CLIENTS))
+    shown = ssl.get_server_certificate((site.known.addresses["k1"], CLIENTS))
     shutil.rmtree(INVENTORY / ".secrets/certificates")
     lab("run", "secure", "-e", "prove=true", "-e", "secure_watch=1", seconds=600)
     proved()
-    assert ssl.get_server_certificate((found.known.addresses["k1"], CLIENTS)) != shown
+    assert ssl.get_server_certificate((site.known.addresses["k1"], CLIENTS)) != shown
     record = json.loads(lab("ssh", "k1", "cat /var/lib/millrace/operation.json", seconds=30))
     assert (record["state"], record["left"]) == ("finished", [])
     change = json.loads((INVENTORY / ".secrets/security_change.json").read_text())
@@ -306,7 +308,7 @@ def proved() -> None:
     """The last run under load restarted each node once, and lost nothing."""
     proof = json.loads((STATE / "prove/report.json").read_text())
     assert proof["verdict"] == "PASS", proof
-    assert {one["node"] for one in proof["changes"]} == set(HOSTS)
+    assert {change["node"] for change in proof["changes"]} == set(HOSTS)
 
 
 @pytest.fixture(scope="module")
@@ -314,19 +316,19 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """The platform with a few variables of the site; with --full it is open first, and closed."""
     folder = tmp_path_factory.mktemp("site")
     tls.authority(folder)
-    found = Site(folder, tokens.Issuer("https://issuer.example.org"))
+    site = Site(folder, tokens.Issuer("https://issuer.example.org"))
     lab("down", seconds=120)
     lab("run", "../molecule/shared/create", seconds=600)
-    found.write_open()
-    found.topology = describe(INVENTORY)
+    site.write_open()
+    site.topology = describe(INVENTORY)
     for host in HOSTS:
-        on_host(host, f"cat > {TOKEN_KEYS} << 'EOF'\n{found.issuer.keys()}\nEOF\n")
+        on_host(host, f"cat > {TOKEN_KEYS} << 'EOF'\n{site.issuer.keys()}\nEOF\n")
     if FULL:
-        _deploy_open_and_close(found)
+        _deploy_open_and_close(site)
     else:
-        _deploy_closed(found)
-    found.topology = describe(INVENTORY)
-    yield found
+        _deploy_closed(site)
+    site.topology = describe(INVENTORY)
+    yield site
     lab("down", seconds=120)
     assert not leftovers(NAME)
 
@@ -338,11 +340,11 @@ def test_a_second_run_changes_nothing(site: Site) -> None:
 def test_nothing_else_listens(site: Site) -> None:
     """But for ports that Spark's processes choose themselves."""
     for host in HOSTS:
-        known = {port for _, port in site.known.cluster.ports(host)} | {22}
+        ports = {port for _, port in site.known.cluster.ports(host)} | {22}
         spark = on_host(host, "id -u spark").strip()
         for line in on_host(host, "ss -ltneH").splitlines():
             address = line.split()[3]
-            ours = int(address.rpartition(":")[2]) in known or f"uid:{spark} " in f"{line} "
+            ours = int(address.rpartition(":")[2]) in ports or f"uid:{spark} " in f"{line} "
             assert ours or "127.0.0.1" in address, line
 
 
@@ -372,7 +374,7 @@ def test_what_clients_see_is_no_key_of_a_node(site: Site, tmp_path: Path) -> Non
     assert shown.read_text().strip() not in on_host("k1", f"cat {KEYS}/node.pem")
     for purpose, right in (("sslserver", True), ("sslclient", False)):
         command = ["openssl", "verify", "-CAfile", str(site.folder / "ca.pem"), "-purpose", purpose]
-        done = subprocess.run([*command, str(shown)], capture_output=True, check=False)  # noqa: S603 - fixed words
+        done = subprocess.run([*command, str(shown)], capture_output=True, check=False)
         assert (done.returncode == 0) == right, purpose
 
 
@@ -462,19 +464,19 @@ def java_topics(site: Site, config: Path) -> list[str]:
     tarball = site.known.cluster.brokers[0].distribution.tarball
     servers = parse_properties(config.read_text())["bootstrap.servers"]
     with tempfile.TemporaryDirectory() as home:
-        subprocess.run(["tar", "-xf", tarball, "-C", home, "./libs"], check=True)  # noqa: S603, S607 - the lab's own
+        subprocess.run(["tar", "-xf", tarball, "-C", home, "./libs"], check=True)
         command = ["java", "-Xmx128m", "-cp", f"{home}/libs/*"]
         command += ["org.apache.kafka.tools.TopicCommand", "--bootstrap-server", servers]
         command += ["--command-config", str(config), "--list"]
-        done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60)  # noqa: S603 - the lab's own
+        done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60)
     return done.stdout.split()
 
 
 def kcat(config: Path) -> str:
     """What kcat lists; Debian's librdkafka is older than 2.6.1, which Kafka 4 needs for SCRAM."""
     bundled = next(Path(sys.prefix).glob("lib/*/site-packages/confluent_kafka.libs/librdkafka-*"))
-    done = subprocess.run(  # noqa: S603 - fixed words
-        ["kcat", "-F", config, "-L"],  # noqa: S607 - the one on PATH
+    done = subprocess.run(
+        ["kcat", "-F", config, "-L"],
         env={**os.environ, "LD_PRELOAD": str(bundled), "LD_LIBRARY_PATH": str(bundled.parent)},
         check=True,
         capture_output=True,
@@ -518,14 +520,14 @@ def test_a_new_password_replaces_the_former_one(site: Site) -> None:
 @contextlib.contextmanager
 def instead(copy: Path) -> Iterator[None]:
     """Put a copy in the place of the secrets, as on another control node, and put these back."""
-    kept, away = INVENTORY / ".secrets", STATE / "away"
-    kept.rename(away)
-    copy.rename(kept)
+    secrets, away = INVENTORY / ".secrets", STATE / "away"
+    secrets.rename(away)
+    copy.rename(secrets)
     try:
         yield
     finally:
-        shutil.rmtree(kept)
-        away.rename(kept)
+        shutil.rmtree(secrets)
+        away.rename(secrets)
 
 
 def test_an_older_copy_of_the_secrets_brings_back_no_password(site: Site) -> None:
@@ -579,7 +581,7 @@ def test_a_new_secret_of_spark_reaches_all_its_processes(site: Site) -> None:
 WRONG_SECRET = """spark.authenticate true
 spark.authenticate.secret wrong
 spark.network.crypto.enabled true
-spark.network.crypto.saslFallback true"""  # noqa: S105 - of no cluster
+spark.network.crypto.saslFallback true"""
 OWN_CONFIGURATION = "set -a; . /etc/spark/environment; cd /; export SPARK_CONF_DIR=$(mktemp -d)"
 WORKER = "org.apache.spark.deploy.worker.Worker"
 DRIVER = "org.apache.spark.sql.hive.thriftserver.SparkSQLCLIDriver"
@@ -603,7 +605,9 @@ def test_nobody_joins_spark_without_its_secret(site: Site, secret: str) -> None:
         output = on_host("k2", f"{OWN_CONFIGURATION}; {words} 2>&1 || true")
         assert "Failed to connect to master" in output
     after = master_state(site.known, master)
-    assert {one["id"] for one in after["workers"]} == {one["id"] for one in before["workers"]}
+    assert {worker["id"] for worker in after["workers"]} == {
+        worker["id"] for worker in before["workers"]
+    }
     assert not after["activeapps"]
 
 
@@ -631,15 +635,15 @@ def test_passwords_and_keys_are_nowhere_else(site: Site) -> None:
     """Not in a journal, a file that others may read, an argument or an environment of a process;
     not in the cache of facts on the control node.
     """
-    known = secrets()
-    assert len(known) > 2 * len(HOSTS)
+    excerpts = secrets()
+    assert len(excerpts) > 2 * len(HOSTS)
     # No play of ours gathers facts: these show that the cache was in use.
     gather = ["ansible", "k1", f"--inventory={INVENTORY}", "--module-name=ansible.builtin.setup"]
-    subprocess.run(gather, cwd=ROOT, env={**os.environ, **LAB}, check=True, capture_output=True)  # noqa: S603 - fixed words
+    subprocess.run(gather, cwd=ROOT, env={**os.environ, **LAB}, check=True, capture_output=True)
     facts = "".join(path.read_text() for path in FACTS.iterdir())
     assert facts
-    assert not [text for text in known if text in facts]
-    texts = "\n".join(known)
+    assert not [text for text in excerpts if text in facts]
+    texts = "\n".join(excerpts)
     for host in HOSTS:
         modes = on_host(host, f"stat -c '%a %U' {KEYS}/node.pem {KEYS}/clients.pem").split()
         assert modes == ["400", "kafka"] * 2
@@ -649,11 +653,11 @@ def test_passwords_and_keys_are_nowhere_else(site: Site) -> None:
 def test_another_authority_is_refused_before_anything_changes(site: Site) -> None:
     """As from a control node that does not have the secrets of the cluster."""
     secrets, away = INVENTORY / ".secrets", STATE / "away"
-    given = (INVENTORY / "secured.yml").read_text()
+    text = (INVENTORY / "secured.yml").read_text()
     before = on_host("k1", f"sha256sum {KEYS}/*.pem")
     secrets.rename(away)
     try:
-        without = yaml.safe_load(given)
+        without = yaml.safe_load(text)
         for variables in without["all"]["hosts"].values():
             del variables["kafka_ca_certificate"], variables["kafka_ca_key"]
         (INVENTORY / "secured.yml").write_text(yaml.safe_dump(without))
@@ -661,7 +665,7 @@ def test_another_authority_is_refused_before_anything_changes(site: Site) -> Non
     finally:
         shutil.rmtree(secrets)
         away.rename(secrets)
-        (INVENTORY / "secured.yml").write_text(given)
+        (INVENTORY / "secured.yml").write_text(text)
     assert on_host("k1", f"sha256sum {KEYS}/*.pem") == before
 
 
@@ -676,10 +680,10 @@ def changed_inventory(change: Callable[[str, dict[str, Any]], object]) -> Iterat
     """Change the variables of each host, and restore them."""
     path = INVENTORY / "secured.yml"
     former = path.read_text()
-    given = yaml.safe_load(former)
-    for host, variables in given["all"]["hosts"].items():
+    inventory = yaml.safe_load(former)
+    for host, variables in inventory["all"]["hosts"].items():
         change(host, variables)
-    path.write_text(yaml.safe_dump(given))
+    path.write_text(yaml.safe_dump(inventory))
     try:
         yield
     finally:
@@ -700,10 +704,10 @@ def test_a_firewall_lets_in_whom_a_port_is_for(site: Site) -> None:
     """This machine is a client of k1 and k2, a stranger to k3, and no node."""
     addresses = site.known.addresses
     with socket.create_connection((addresses["k1"], 22), timeout=10) as connection:
-        own = connection.getsockname()[0]
+        client_address = connection.getsockname()[0]
 
     def close(host: str, variables: dict[str, Any]) -> None:
-        networks = [] if host == "k3" else [own]
+        networks = [] if host == "k3" else [client_address]
         variables.update(host_firewall="nftables", host_firewall_clients=networks)
 
     with contextlib.ExitStack() as stack:
@@ -739,16 +743,16 @@ def test_an_outside_authority_signs_requests(site: Site) -> None:
     with changed_inventory(lambda _, variables: variables.pop("kafka_ca_key")):
         lab("run", "rotate_certificates", seconds=300)
         assert shown() == former
-        found = sorted(requests.glob("*/*.csr"))
-        assert {path.parent.name for path in found} == set(HOSTS)
+        request_files = sorted(requests.glob("*/*.csr"))
+        assert {path.parent.name for path in request_files} == set(HOSTS)
         certificates = []
-        for path in found:
+        for path in request_files:
             certificate = signed / path.parent.name / f"{path.stem}.pem"
             tls.sign(site.folder, path, certificate)
             if path.stem == "clients":
                 certificates.append(certificate.read_text().strip())
         lab("run", "site", seconds=600)
-    assert {one.strip() for one in shown()} == set(certificates)
+    assert {certificate.strip() for certificate in shown()} == set(certificates)
     assert not list(requests.glob("*/*.csr"))
     assert not list(signed.glob("*/*.pem"))
     site.admin("admin").close()
@@ -771,9 +775,9 @@ def each_grant(user: str) -> list[tuple[str, str, str]]:
     """Resource, the prefix of its name, and operation of each grant that a user has."""
     return [
         (kind, str(grant[kind]), operation)
-        for one in security.own_users(with_spark=True)
-        if one.name == user
-        for grant in one.grants
+        for account in security.own_users(with_spark=True)
+        if account.name == user
+        for grant in account.grants
         for kind in ("topic", "group", "transactional_id")
         if kind in grant
         for operation in grant["operations"]
@@ -783,7 +787,7 @@ def each_grant(user: str) -> list[tuple[str, str, str]]:
 def run_program(*words: str, seconds: float) -> subprocess.CompletedProcess[str]:
     """Run a program of the repository on this machine."""
     path = os.pathsep.join(str(ROOT / folder) for folder in (".", "spark", "collections"))
-    return subprocess.run(  # noqa: S603 - our own programs
+    return subprocess.run(
         [sys.executable, "-m", *words],
         env={**os.environ, "PYTHONPATH": path},
         stdout=subprocess.PIPE,
@@ -861,9 +865,9 @@ def test_the_flights_stream_needs_each_of_its_grants_and_names_the_missing_one(
 
 @pytest.mark.skipif(not FULL, reason=PART_OF_FULL)
 def test_keys_are_replaced_while_clients_work(site: Site) -> None:
-    former = {ssl.get_server_certificate(one) for one in site.ports()}
+    former = {ssl.get_server_certificate(address) for address in site.ports()}
     lab("run", "rotate_certificates", "-e", "prove=true", seconds=600)
-    assert not former & {ssl.get_server_certificate(one) for one in site.ports()}
+    assert not former & {ssl.get_server_certificate(address) for address in site.ports()}
     site.admin("admin").close()
     lab("run", "health", seconds=60)
     assert changed(lab("run", "site", seconds=300)) == 0
@@ -875,10 +879,10 @@ def test_the_authority_is_changed_while_clients_work(site: Site) -> None:
     former, both, new = (site.folder / f"{name}-ca.pem" for name in ("former", "both", "new"))
     trusted = INVENTORY / ".secrets/ca.pem"
     former.write_text(trusted.read_text())
-    given = yaml.safe_load((INVENTORY / "secured.yml").read_text())
-    for variables in given["all"]["hosts"].values():
+    inventory = yaml.safe_load((INVENTORY / "secured.yml").read_text())
+    for variables in inventory["all"]["hosts"].values():
         del variables["kafka_ca_certificate"], variables["kafka_ca_key"]
-    (INVENTORY / "secured.yml").write_text(yaml.safe_dump(given))
+    (INVENTORY / "secured.yml").write_text(yaml.safe_dump(inventory))
     served = {"trust": [former, both], "leaves": [both, new], "finish": [both, new]}
     for phase, stores in served.items():
         change = ("run", "rotate_certificates", "-e", "rotate=ca", "-e", "prove=true")

@@ -18,7 +18,6 @@ from ansible_collections.millrace.streaming.plugins.module_utils.formats.version
     SPARK,
 )
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster import (
-    jvm_options,
     known_bad,
 )
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.artifacts import (
@@ -64,12 +63,12 @@ def official(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, s
     home = CACHE / f"kafka-{version}-{checksum(version)}.tar"
     if not home.is_file():
         command = [str(ROOT / "artifacts/pack"), "kafka", version, str(home)]
-        subprocess.run(command, check=True, env={**os.environ, "PYTHON": sys.executable})  # noqa: S603 - our own script
+        subprocess.run(command, check=True, env={**os.environ, "PYTHON": sys.executable})
     path = tmp_path_factory.mktemp("mirror") / f"kafka_2.13-{version}.tgz"
     sha512 = archive.pack(home, version, path)
     yield path, sha512
-    for kept in CACHE.glob(f"kafka-{version}-{sha512[:12]}.*"):
-        kept.unlink()
+    for cached in CACHE.glob(f"kafka-{version}-{sha512[:12]}.*"):
+        cached.unlink()
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -98,9 +97,9 @@ def kraft_version() -> str:
     """The finalized level: 0 is a static quorum, 1 a dynamic one (KIP-853)."""
     words = "--bootstrap-server $KAFKA_BOOTSTRAP --command-config $KAFKA_CLIENT_CONFIG describe"
     described = lab("ssh", "solo", f"sudo bash -lc 'kafka-features.sh {words}'", seconds=60)
-    found = re.search(r"kraft\.version\s.*?FinalizedVersionLevel: (\d+)", described)
-    assert found
-    return found[1]
+    match = re.search(r"kraft\.version\s.*?FinalizedVersionLevel: (\d+)", described)
+    assert match
+    return match[1]
 
 
 def installed() -> tuple[str, str]:
@@ -136,14 +135,6 @@ def test_key_table_is_what_the_binary_prints(version: str) -> None:
     before = table.read_text()
     lab("keys", version, seconds=120)
     assert table.read_text() == before
-
-
-def test_table_of_javas_options_is_what_the_binary_takes(tmp_path: Path) -> None:
-    table = tmp_path / "flags.json"
-    table.write_text(jvm_options.TABLE.read_text())
-    command = [sys.executable, str(ROOT / "artifacts/java/flags.py"), str(table), "java"]
-    subprocess.run(command, check=True)  # noqa: S603 - our own script
-    assert table.read_text() == jvm_options.TABLE.read_text()
 
 
 @pytest.mark.parametrize("version", SPARK.supported)

@@ -26,9 +26,9 @@ class Browser:
         flags = ["--headless", "--disable-gpu", "--no-sandbox", "--hide-scrollbars"]
         options = {"goog:chromeOptions": {"args": flags}, "goog:loggingPrefs": {"browser": "ALL"}}
         self._url = f"{url}/session"
-        wanted = {**options, "acceptInsecureCerts": True}
-        answer = self._send("", {"capabilities": {"alwaysMatch": wanted}})
-        self._url += f"/{answer['sessionId']}"
+        capabilities = {**options, "acceptInsecureCerts": True}
+        session = self._send("", {"capabilities": {"alwaysMatch": capabilities}})
+        self._url += f"/{session['sessionId']}"
 
     def open(self, address: str) -> None:
         """Load a page; one that differs in its fragment alone is loaded again too."""
@@ -53,7 +53,7 @@ class Browser:
     def press(self, *keys: str) -> None:
         """Press keys one after the other: a name of `KEYS`, or characters to type."""
         signs = [sign for key in keys for sign in KEYS.get(key, key)]
-        actions = [{"type": kind, "value": x} for x in signs for kind in ("keyDown", "keyUp")]
+        actions = [{"type": kind, "value": sign} for sign in signs for kind in ("keyDown", "keyUp")]
         self._send("/actions", {"actions": [{"type": "key", "id": "keys", "actions": actions}]})
 
     def picture(self, path: Path) -> None:
@@ -62,7 +62,7 @@ class Browser:
 
     def messages(self) -> list[str]:
         """Return the errors and warnings since the last call, of scripts and policies too."""
-        return [str(one["message"]) for one in self._send("/se/log", {"type": "browser"})]
+        return [str(entry["message"]) for entry in self._send("/se/log", {"type": "browser"})]
 
     def _tool(self, command: str, params: Any) -> None:
         self._send("/goog/cdp/execute", {"cmd": command, "params": params})
@@ -78,23 +78,25 @@ class Browser:
     def _request(self, path: str, data: bytes | None, method: str) -> Any:
         address = f"{self._url}{path}"  # of the driver on this machine
         request = urllib.request.Request(address, data, method=method)  # noqa: S310 - http
-        with urllib.request.urlopen(request, timeout=SECONDS) as answer:  # noqa: S310 - as above
-            return json.load(answer)["value"]
+        with urllib.request.urlopen(request, timeout=SECONDS) as response:  # noqa: S310 - as above
+            return json.load(response)["value"]
 
 
 @contextmanager
 def browser() -> Iterator[Browser]:
     """Return a browser; it ends with the block."""
     command = [DRIVER, "--port=0"]
-    driver = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)  # noqa: S603 - fixed words
+    driver = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         assert driver.stdout is not None
-        port = next(x[1] for line in driver.stdout if (x := re.search(r"on port (\d+)\.", line)))
-        found = Browser(f"http://127.0.0.1:{port}")
+        port = next(
+            match[1] for line in driver.stdout if (match := re.search(r"on port (\d+)\.", line))
+        )
+        browser = Browser(f"http://127.0.0.1:{port}")
         try:
-            yield found
+            yield browser
         finally:
-            found.close()
+            browser.close()
     finally:
         driver.terminate()
         driver.communicate()

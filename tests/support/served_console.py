@@ -42,8 +42,8 @@ def served(
 ) -> Iterator[str]:
     """Return the address of a console; it ends with the block."""
     path = folder / "console.pem"
-    wanted = Certificate("console", str(path), "localhost", ("localhost", "127.0.0.1"), False)
-    path.write_text(certificates.issue(certificates.new_authority("Cluster"), wanted))
+    certificate = Certificate("console", str(path), "localhost", ("localhost", "127.0.0.1"), False)
+    path.write_text(certificates.issue(certificates.new_authority("Cluster"), certificate))
     names = (
         "kafka",
         "connect",
@@ -54,7 +54,7 @@ def served(
         "operations",
         "certificates",
     )
-    given = {name: snapshot[name] for name in names if name in snapshot}
+    sections = {name: snapshot[name] for name in names if name in snapshot}
     settings = Settings(
         "production",
         page(),
@@ -65,8 +65,10 @@ def served(
         prometheus=prometheus,
         views=json.dumps(yaml.safe_load(panels.FILE.read_text())),
     )
-    collector = Collector(settings, {name: partial(deepcopy, one) for name, one in given.items()})
-    for name in [*given, "kafka"]:
+    collector = Collector(
+        settings, {name: partial(deepcopy, section) for name, section in sections.items()}
+    )
+    for name in [*sections, "kafka"]:
         collector.read(name)
     collector.start()  # what is old counts as what hangs
     with SaslBroker(users) as broker, Listener.at("127.0.0.1", 0) as server:

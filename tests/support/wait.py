@@ -52,7 +52,7 @@ def wait_for(state: Callable[[], T | None], *, seconds: float, what: str) -> T:
         threading.Event().wait(min(scaled(0.2), 2))  # a slow machine is asked less often
 
 
-def wait_for_none(found: Callable[[], list[str]], *, seconds: float, what: str) -> None:
+def wait_for_none(problems: Callable[[], list[str]], *, seconds: float, what: str) -> None:
     """Wait until a function returns an empty list.
 
     Raises:
@@ -62,7 +62,7 @@ def wait_for_none(found: Callable[[], list[str]], *, seconds: float, what: str) 
     last: list[str] = []
 
     def nothing() -> bool:
-        last[:] = found()
+        last[:] = problems()
         return not last
 
     try:

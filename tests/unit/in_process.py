@@ -89,17 +89,17 @@ def trusted(value: object) -> object:
 
 @dataclass
 class AnsibleRun:
-    """One run of Ansible with an inventory; tasks see what tasks before them left.
-
-    `module` answers for modules on hosts, `calls` are their names and options. `tmpdir` is the
-    temporary directory there, `removed` are those that were removed.
-    """
+    """One run of Ansible with an inventory; tasks see what tasks before them left."""
 
     inventory: Path
     module: Module = no_module
+    """Answers for modules on hosts."""
     calls: list[tuple[str, Answer]] = field(default_factory=list)
+    """The names and options of modules on hosts."""
     tmpdir: str | None = "/nonexistent"
+    """The temporary directory on hosts."""
     removed: list[str | None] = field(default_factory=list)
+    """The temporary directories that were removed."""
 
     def __post_init__(self) -> None:
         """Read the inventory."""
@@ -114,9 +114,9 @@ class AnsibleRun:
 
     def variables(self, host: str, play: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Return the variables of a task on a host, those of its play included."""
-        found = self._variables.get_vars(host=self._manager.get_host(host))
+        variables_of_host = self._variables.get_vars(host=self._manager.get_host(host))
         written = {name: trusted(value) for name, value in (play or {}).items()}
-        return {**found, **written}
+        return {**variables_of_host, **written}
 
     def register(self, host: str, name: str, value: object) -> None:
         """Register a task's result."""
@@ -156,8 +156,8 @@ class AnsibleRun:
         made._transfer_file = transfer
         made._fixup_perms2 = lambda *_, **__: None
         made._remove_tmp_path = self.removed.append
-        answer: Answer = made.run(task_vars=self.variables(host, play))
-        return answer
+        result: Answer = made.run(task_vars=self.variables(host, play))
+        return result
 
     def _execute_module(
         self, module_name: str, module_args: Answer, task_vars: Mapping[str, Any]
@@ -172,5 +172,5 @@ class Shell:
 
     tmpdir: str | None
 
-    def join_path(self, *parts: str) -> str:
-        return str(Path(*parts))
+    def join_path(self, *segments: str) -> str:
+        return str(Path(*segments))

@@ -45,7 +45,7 @@ def run_module(
 ) -> dict[str, Any]:
     """Return the module's result; `patch` is Python that is run first and may change `module`."""
     options = {**args, "_ansible_check_mode": check, "_ansible_diff": diff}
-    done = subprocess.run(  # noqa: S603  the program and its arguments are the tests' own
+    done = subprocess.run(
         [sys.executable, "-c", _PROGRAM, name, patch],
         input=json.dumps(options),
         env={**os.environ, "PYTHONPATH": str(ROOT / "collections")},
@@ -65,7 +65,7 @@ def run_playbook(path: Path, task: dict[str, Any], *options: str) -> dict[str, A
     config.touch()
     play = {"hosts": "localhost", "connection": "local", "gather_facts": False, "tasks": [task]}
     playbook.write_text(json.dumps([play]))
-    done = subprocess.run(  # noqa: S603  the program and its arguments are the tests' own
+    done = subprocess.run(
         [
             str(Path(sys.executable).with_name("ansible-playbook")),
             "-i",

@@ -20,7 +20,7 @@ NOW = datetime.datetime.now(datetime.UTC)
 
 def pem(*certificates: x509.Certificate) -> str:
     encoding = serialization.Encoding.PEM
-    return "".join(one.public_bytes(encoding).decode() for one in certificates)
+    return "".join(certificate.public_bytes(encoding).decode() for certificate in certificates)
 
 
 @dataclass(frozen=True)
@@ -64,10 +64,10 @@ class OutsideCa:
         )
         return Authority(pem(self.certificate), key.decode())
 
-    def sign_ca(self, other: OutsideCa, *, days: float = -1) -> x509.Certificate:
+    def sign_ca(self, issued: OutsideCa, *, days: float = -1) -> x509.Certificate:
         """Return a certificate of this CA for the name and key of another one."""
-        name = other.certificate.subject.rfc4514_string().removeprefix("CN=")
-        return _certificate(name, other.key, self, days)
+        name = issued.certificate.subject.rfc4514_string().removeprefix("CN=")
+        return _certificate(name, issued.key, self, days)
 
     def sign(
         self,
@@ -94,7 +94,7 @@ class OutsideCa:
         for extension in csr.extensions:
             value = extension.value
             if isinstance(value, x509.SubjectAlternativeName) and names is not None:
-                value = x509.SubjectAlternativeName([x509.DNSName(one) for one in names])
+                value = x509.SubjectAlternativeName([x509.DNSName(name) for name in names])
             if isinstance(value, x509.ExtendedKeyUsage) and purposes is not None:
                 if not purposes:
                     continue

@@ -14,7 +14,7 @@ def cluster(topics: int = 6, partitions: int = 8, *, lost: int | None = None) ->
 
     def partition(index: int) -> list[Any]:
         ring = [ids[(index + step) % 3] for step in range(3)]
-        isr = [one for one in ring if one != lost]
+        isr = [broker for broker in ring if broker != lost]
         return [isr[0], ring, isr]
 
     hosts: list[dict[str, Any]] = [
@@ -38,18 +38,25 @@ def cluster(topics: int = 6, partitions: int = 8, *, lost: int | None = None) ->
         "controller": 2,
         "expected": ids,
         "brokers": [
-            {"id": one, "host": f"k{one}", "port": 9092, "rack": RACKS[one], "fenced": one == lost}
-            for one in ids
+            {
+                "id": broker,
+                "host": f"k{broker}",
+                "port": 9092,
+                "rack": RACKS[broker],
+                "fenced": broker == lost,
+            }
+            for broker in ids
         ],
         "topics": [
-            [f"topic-{number:04}", [partition(number + one) for one in range(partitions)], 2]
+            [f"topic-{number:04}", [partition(number + offset) for offset in range(partitions)], 2]
             for number in range(topics)
         ],
         "quorum": {
             "leader": 2,
             "epoch": 7,
             "voters": [
-                {"id": one, "lag": 0 if one != lost else 912, "behind_ms": 12 * one} for one in ids
+                {"id": broker, "lag": 0 if broker != lost else 912, "behind_ms": 12 * broker}
+                for broker in ids
             ],
             "observers": [],
         },

@@ -20,14 +20,14 @@ SENT = 1_700_000_000_123
 
 def raw(spark: SparkSession, records: list[Message]) -> DataFrame:
     values = [(record.key, record.value, SENT) for record in records]
-    found = spark.createDataFrame(values, "key BINARY, value BINARY, sent BIGINT")
-    return found.selectExpr("key", "value", "timestamp_millis(sent) AS timestamp")
+    frame = spark.createDataFrame(values, "key BINARY, value BINARY, sent BIGINT")
+    return frame.selectExpr("key", "value", "timestamp_millis(sent) AS timestamp")
 
 
 def test_both_write_the_same_results(spark: SparkSession) -> None:
     records = messages(400)
-    found = [(row.key, row.value) for row in stream_job.rows(raw(spark, records)).collect()]
-    assert found == [plain_consumer.transform(record.value, SENT) for record in records]
+    results = [(row.key, row.value) for row in stream_job.rows(raw(spark, records)).collect()]
+    assert results == [plain_consumer.transform(record.value, SENT) for record in records]
 
 
 def test_what_is_no_flight_has_no_result(spark: SparkSession) -> None:

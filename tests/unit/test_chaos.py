@@ -40,12 +40,12 @@ def test_the_seed_of_the_labs_stage_begins_with_the_kill_of_a_leader() -> None:
 
 def test_only_what_fits_and_takes_no_minutes_is_drawn() -> None:
     dedicated = {fault.name for fault in FAULTS if fault.on == "dedicated"}
-    other = {fault.name for fault in FAULTS if fault.on == "zookeeper"}
+    on_zookeeper = {fault.name for fault in FAULTS if fault.on == "zookeeper"}
     long = {fault.name for fault in FAULTS if fault.long}
     assert dedicated
-    assert other
+    assert on_zookeeper
     assert long
-    assert not set(first(500, 1, ["b1"])) & (dedicated | long | other)
+    assert not set(first(500, 1, ["b1"])) & (dedicated | long | on_zookeeper)
     assert dedicated - long <= set(first(500, 1, ["c1"]))
 
 

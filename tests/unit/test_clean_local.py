@@ -52,23 +52,23 @@ def age(*paths: Path) -> None:
         os.utime(path, (LONG_AGO, LONG_AGO))
 
 
-def names(found: Iterator[Path], local: Path) -> set[str]:
-    return {str(path.relative_to(local)) for path in found}
+def names(paths: Iterator[Path], local: Path) -> set[str]:
+    return {str(path.relative_to(local)) for path in paths}
 
 
 def test_a_driver_that_was_killed_leaves_nothing(program: ModuleType, local: Path) -> None:
     old = [local / "spark-job-flights/blockmgr-3", local / "spark-job-flights/spark-3"]
     age(*old)
     successor = program.Process(time.time() - 7200, frozenset([str(local / "spark-job-flights")]))
-    found = names(program.leftovers(local, [successor], time.time()), local)
-    assert found == {"spark-job-flights/blockmgr-3", "spark-job-flights/spark-3"}
+    removable = names(program.leftovers(local, [successor], time.time()), local)
+    assert removable == {"spark-job-flights/blockmgr-3", "spark-job-flights/spark-3"}
 
 
 def test_a_driver_that_runs_for_a_month_keeps_its_blocks(program: ModuleType, local: Path) -> None:
     age(local / "spark-job-flights/blockmgr-3", local / "spark-job-other/blockmgr-4")
     running = program.Process(LONG_AGO - 5, frozenset([str(local / "spark-job-flights")]))
-    found = names(program.leftovers(local, [running], time.time()), local)
-    assert found == {"spark-job-other/blockmgr-4"}
+    removable = names(program.leftovers(local, [running], time.time()), local)
+    assert removable == {"spark-job-other/blockmgr-4"}
 
 
 def test_blocks_of_a_killed_executor_of_a_stream(program: ModuleType, local: Path) -> None:
@@ -76,8 +76,8 @@ def test_blocks_of_a_killed_executor_of_a_stream(program: ModuleType, local: Pat
     age(shared / "blockmgr-1", local / "spark/spark-1")
     worker = program.Process(LONG_AGO - 5, frozenset([str(local / "spark")]))
     executor = program.Process(LONG_AGO + 60, executor=frozenset([str(shared)]))
-    found = names(program.leftovers(local, [worker, executor], time.time()), local)
-    assert found == {"spark/spark-1/executor-1/blockmgr-1"}
+    removable = names(program.leftovers(local, [worker, executor], time.time()), local)
+    assert removable == {"spark/spark-1/executor-1/blockmgr-1"}
 
 
 def test_a_process_that_started_before_units_had_directories(
@@ -85,8 +85,8 @@ def test_a_process_that_started_before_units_had_directories(
 ) -> None:
     age(*local.glob("*/*"))
     running = program.Process(LONG_AGO - 5, frozenset([str(local)]))
-    found = names(program.leftovers(local, [running], time.time()), local)
-    assert not any(name.startswith("spark-job") for name in found)
+    removable = names(program.leftovers(local, [running], time.time()), local)
+    assert not any(name.startswith("spark-job") for name in removable)
 
 
 def test_what_is_new_stays_without_any_process(program: ModuleType, local: Path) -> None:
@@ -115,16 +115,18 @@ def test_what_is_no_directory_of_executors_does_not_end_the_rest(
     (local / "spark/spark-3").symlink_to(victim)
     (local / "spark/spark-4").mkdir()
     (local / "spark/spark-4/executor-1").symlink_to(victim / "executor-1")
-    left = local / "spark/spark-1/executor-1/blockmgr-1"
-    age(left)
-    assert names(program.leftovers(local, [], time.time()), local) == {str(left.relative_to(local))}
+    remaining = local / "spark/spark-1/executor-1/blockmgr-1"
+    age(remaining)
+    assert names(program.leftovers(local, [], time.time()), local) == {
+        str(remaining.relative_to(local))
+    }
 
 
 def test_a_directory_that_cannot_be_read_does_not_end_the_rest(
     program: ModuleType, local: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    left = local / "spark-job-flights/blockmgr-3"
-    age(left)
+    remaining = local / "spark-job-flights/blockmgr-3"
+    age(remaining)
     real = Path.iterdir
 
     def iterdir(path: Path) -> Iterator[Path]:
@@ -133,7 +135,7 @@ def test_a_directory_that_cannot_be_read_does_not_end_the_rest(
         return real(path)
 
     monkeypatch.setattr(Path, "iterdir", iterdir)
-    assert left in [*program.leftovers(local, [], time.time())]
+    assert remaining in [*program.leftovers(local, [], time.time())]
 
 
 def test_a_real_process_and_its_predecessor(program: ModuleType, local: Path) -> None:
@@ -144,15 +146,15 @@ def test_a_real_process_and_its_predecessor(program: ModuleType, local: Path) ->
     with subprocess.Popen(["/bin/cat"], env=environment, stdin=subprocess.PIPE) as process:
         named = frozenset([str(flights)])
         wait_for(
-            lambda: [x for x in program.processes() if x.local == named] or None,
+            lambda: [process for process in program.processes() if process.local == named] or None,
             seconds=10,
             what="the process in /proc",
         )
-        (running,) = (x for x in program.processes() if x.local == named)
+        (running,) = (process for process in program.processes() if process.local == named)
         assert abs(running.started - time.time()) < 60
-        kept = flights / "blockmgr-of-this-process"
-        kept.mkdir()
+        own_blocks = flights / "blockmgr-of-this-process"
+        own_blocks.mkdir()
         program.main([str(local), "0"])
         process.terminate()
-    assert [path.name for path in flights.iterdir()] == [kept.name]
+    assert [path.name for path in flights.iterdir()] == [own_blocks.name]
     assert not (local / "spark-job-other/blockmgr-4").exists()

@@ -31,14 +31,18 @@ def test_batches_are_distinguished() -> None:
         + batch("gzip", [b"x" * 100])
         + batch("zstd", [b"y" * 100] * 2)
     )
-    found = batches(log)
-    assert [(one.records, one.codec) for one in found] == [(3, "none"), (1, "gzip"), (2, "zstd")]
-    assert sum(one.size for one in found) == len(log)
-    assert found[1].size < 100 < found[0].size
+    parsed = batches(log)
+    assert [(entry.records, entry.codec) for entry in parsed] == [
+        (3, "none"),
+        (1, "gzip"),
+        (2, "zstd"),
+    ]
+    assert sum(entry.size for entry in parsed) == len(log)
+    assert parsed[1].size < 100 < parsed[0].size
     # The end of a segment that is being written.
-    assert batches(log[:-1]) == found[:2]
+    assert batches(log[:-1]) == parsed[:2]
     assert batches(b"") == []
-    assert isinstance(found[0], Batch)
+    assert isinstance(parsed[0], Batch)
 
 
 class Echo(BaseRequestHandler):

@@ -37,19 +37,19 @@ def written(path: Path, *, lab: dict[str, Any] | None = None, **kafka: Any) -> T
 
 
 def test_hosts_are_where_the_lab_has_them(tmp_path: Path) -> None:
-    found = written(
+    topology = written(
         tmp_path, kafka_listeners=[{"name": "A", "port": 9095, "protocol": "PLAINTEXT"}]
     )
-    assert found.addresses == {"k1": "10.0.0.1", "k2": "10.0.0.2", "w1": "10.0.0.9"}
-    assert found.hosts == list(found.addresses)
-    assert found.brokers == {1: "10.0.0.1:9095", 2: "10.0.0.2:9095"}
-    assert found.voters == {1, 2}
-    assert (found.node(2), found.group("spark_workers"), found.group("nobody")) == (
+    assert topology.addresses == {"k1": "10.0.0.1", "k2": "10.0.0.2", "w1": "10.0.0.9"}
+    assert topology.hosts == list(topology.addresses)
+    assert topology.brokers == {1: "10.0.0.1:9095", 2: "10.0.0.2:9095"}
+    assert topology.voters == {1, 2}
+    assert (topology.node(2), topology.group("spark_workers"), topology.group("nobody")) == (
         "k2",
         ["w1"],
         [],
     )
-    assert found.urls == {
+    assert topology.urls == {
         "Spark master k1": "http://10.0.0.1:8080",
         "Spark worker w1": "http://10.0.0.9:8099",
     }
@@ -57,8 +57,8 @@ def test_hosts_are_where_the_lab_has_them(tmp_path: Path) -> None:
 
 def test_a_lab_adds_its_machines_and_their_slowness(tmp_path: Path) -> None:
     assert (written(tmp_path).machines, written(tmp_path).slowness) == ((), 1.0)
-    found = written(tmp_path, lab={"lab_machines": ["k1"], "lab_slowness": 5.5})
-    assert (found.machines, found.slowness) == (("k1",), 5.5)
+    topology = written(tmp_path, lab={"lab_machines": ["k1"], "lab_slowness": 5.5})
+    assert (topology.machines, topology.slowness) == (("k1",), 5.5)
 
 
 def test_clients_of_an_open_cluster_need_its_addresses(tmp_path: Path) -> None:
@@ -68,11 +68,11 @@ def test_clients_of_an_open_cluster_need_its_addresses(tmp_path: Path) -> None:
     }
 
 
-PASSWORD = "a b'c=d;e"  # noqa: S105 - of no user
+PASSWORD = "a b'c=d;e"
 
 
 def test_clients_of_a_closed_cluster_are_its_administrator(tmp_path: Path) -> None:
-    found = written(tmp_path, kafka_users=[{"name": "admin", "password": PASSWORD}])
+    topology = written(tmp_path, kafka_users=[{"name": "admin", "password": PASSWORD}])
     expected = {
         "bootstrap_servers": ["10.0.0.1:9095", "10.0.0.2:9095"],
         "security_protocol": "SASL_SSL",
@@ -81,14 +81,14 @@ def test_clients_of_a_closed_cluster_are_its_administrator(tmp_path: Path) -> No
         "sasl_plain_username": "admin",
         "sasl_plain_password": PASSWORD,
     }
-    assert found.connection.settings() == expected
-    path = write_client_config(found.connection, tmp_path / "client.properties")
+    assert topology.connection.settings() == expected
+    path = write_client_config(topology.connection, tmp_path / "client.properties")
     assert Connection.read(path).settings() == expected, "as other programs read it"
 
 
 def test_clients_of_a_secured_cluster_have_stores_of_this_machine(tmp_path: Path) -> None:
     """Those of the hosts are not here; all else is as on the hosts."""
-    found = written(
+    topology = written(
         tmp_path,
         kafka_listeners=[{"name": "S", "port": 9093, "protocol": "SSL"}],
         kafka_config={
@@ -104,7 +104,7 @@ def test_clients_of_a_secured_cluster_have_stores_of_this_machine(tmp_path: Path
             "ssl.truststore.location": "/home/me/ca.pem",
         },
     )
-    assert found.connection.settings() == {
+    assert topology.connection.settings() == {
         "bootstrap_servers": ["10.0.0.1:9093", "10.0.0.2:9093"],
         "security_protocol": "SSL",
         "ssl_cafile": "/home/me/ca.pem",
@@ -116,7 +116,7 @@ def test_clients_of_a_secured_cluster_have_stores_of_this_machine(tmp_path: Path
     "path", sorted((ROOT / "inventories").iterdir()), ids=lambda path: path.name
 )
 def test_each_shipped_inventory_is_described(path: Path) -> None:
-    found = describe(path)
-    assert found.hosts
-    assert found.name == path.name
-    assert not found.brokers or found.connection.settings()["bootstrap_servers"]
+    topology = describe(path)
+    assert topology.hosts
+    assert topology.name == path.name
+    assert not topology.brokers or topology.connection.settings()["bootstrap_servers"]

@@ -99,8 +99,8 @@ def reasons(tree: ast.AST) -> Iterator[str]:
             for text in node.args:
                 if isinstance(text, ast.JoinedStr):
                     yield "".join(
-                        re.escape(str(part.value)) if isinstance(part, ast.Constant) else ".*"
-                        for part in text.values
+                        re.escape(str(value.value)) if isinstance(value, ast.Constant) else ".*"
+                        for value in text.values
                     )
 
 
@@ -109,23 +109,23 @@ def given_reasons() -> list[re.Pattern[str]]:
     """The reasons that the tests of hosts give, among all their texts."""
     folders = ("cluster", "delivery", "failover", "guide", "machines", "support", "upgrade")
     sources = [path for name in folders for path in ROOT.glob(f"tests/{name}/**/*.py")]
-    found = {text for path in sources for text in reasons(ast.parse(path.read_text()))}
-    return [*map(re.compile, found)]
+    texts = {text for path in sources for text in reasons(ast.parse(path.read_text()))}
+    return [*map(re.compile, texts)]
 
 
 @pytest.mark.parametrize("reason", LACKS)
 def test_a_test_that_may_be_skipped_gives_that_reason(reason: str) -> None:
     shown = reason.replace(".*", "no route")
-    assert any(one.fullmatch(shown) for one in given_reasons())
+    assert any(pattern.fullmatch(shown) for pattern in given_reasons())
 
 
 @pytest.mark.parametrize(
-    ("reason", "given"),
+    ("reason", "is_given"),
     [("no Kafka here", True), ("none", True), ("a: b", False), ("no Kafka is here at all", False)],
 )
-def test_a_reason_that_nobody_gives_is_found(reason: str, given: bool) -> None:
+def test_a_reason_that_nobody_gives_is_found(reason: str, is_given: bool) -> None:
     source = "pytest.skip(f'no {what} here'); return_ = 'none'; print(f'{one}: {other}')"
-    assert any(re.fullmatch(text, reason) for text in reasons(ast.parse(source))) is given
+    assert any(re.fullmatch(text, reason) for text in reasons(ast.parse(source))) is is_given
 
 
 # Every guard is able to fail
@@ -181,7 +181,9 @@ TESTINFRA = {"name": "testinfra", "options": {"ansible-inventory": "x"}}
     ],
 )
 def test_each_guard_finds_what_it_is_for(wrong: dict[str, Any], expected: str) -> None:
-    assert [x for x in molecule_problems(wrong) if expected in x], molecule_problems(wrong)
+    assert [problem for problem in molecule_problems(wrong) if expected in problem], (
+        molecule_problems(wrong)
+    )
 
 
 def test_a_scenarios_own_keys_are_judged_too() -> None:

@@ -24,7 +24,7 @@ def test_a_step_is_repeated_until_the_block_ends() -> None:
     with repeated(step, 0):
         assert third.wait(SECONDS)
     (thread,) = set(steps)
-    assert thread not in {one.ident for one in threading.enumerate()}
+    assert thread not in {thread_alive.ident for thread_alive in threading.enumerate()}
 
 
 def test_a_step_that_fails_fails_the_block() -> None:
@@ -34,5 +34,5 @@ def test_a_step_that_fails_fails_the_block() -> None:
         begun.set()
         raise ValueError
 
-    with pytest.raises(ValueError), repeated(step, 0):  # noqa: PT011  it has no text
+    with pytest.raises(ValueError), repeated(step, 0):  # noqa: PT011 - it has no text
         assert begun.wait(SECONDS)

@@ -6,7 +6,6 @@ Every check is shown to fail, at the end.
 from __future__ import annotations
 
 import ast
-import fnmatch
 import importlib.metadata
 import importlib.util
 import os
@@ -62,7 +61,7 @@ def specs_differ(specs: Mapping[str, Any], defaults: Mapping[str, Any]) -> list[
     An input without a default is a caller's to give.
     """
     entries = [entry.get("options", {}) for entry in specs.values()]
-    options = {key: one for entry in entries for key, one in entry.items()}
+    options = {key: option for entry in entries for key, option in entry.items()}
     problems = [f"{key}: not in the spec" for key in defaults if key not in options]
     for key, option in options.items():
         if option.get("required"):
@@ -152,8 +151,8 @@ def roles_named(text: str, folder: Path) -> list[str]:
     if not variable:
         return [name]
     if folder.name == "playbooks":
-        given = [play.get("vars", {}) for file in PLAYBOOKS for play in load(file)]
-        return [one[variable[1]] for one in given if variable[1] in one]
+        variables = [play.get("vars", {}) for file in PLAYBOOKS for play in load(file)]
+        return [values[variable[1]] for values in variables if variable[1] in values]
     return [*JAVA_PRODUCTS]
 
 
@@ -181,8 +180,8 @@ def references(document: Any, folder: Path) -> Iterator[Path]:
 def written_paths(text: str, places: Mapping[str, Path]) -> Iterator[Path]:
     """The paths in expressions such as `{{ role_path }}/x`, and those from the root of the tree."""
     for place, folder in places.items():
-        for rest in re.findall(rf"\b{place}(?:(?: ?\}}+)|\s*[~+]\s*')(/[\w./*-]*)", text):
-            yield Path(os.path.normpath(f"{folder}{rest}"))
+        for suffix in re.findall(rf"\b{place}(?:(?: ?\}}+)|\s*[~+]\s*')(/[\w./*-]*)", text):
+            yield Path(os.path.normpath(f"{folder}{suffix}"))
     folders = r"playbooks|molecule|tests|artifacts|templates|roles|inventories|docs|\.ci|\.config"
     # A shell's expansion may be anything: one file that matches will do.
     globs = re.sub(r"\$\{[^}]*\}|\$\w+", "*", text.replace('"', ""))
@@ -198,32 +197,32 @@ def exists(path: Path) -> bool:
 
 
 def test_referenced_files_exist() -> None:
-    found = {
+    paths = {
         (relative(file), path)
         for file in [*PLAYBOOKS, *TASKS]
         for path in references(load(file), file.parent)
     }
-    assert found
-    assert not [f"{name}: {relative(path)}" for name, path in found if not exists(path)]
+    assert paths
+    assert not [f"{name}: {relative(path)}" for name, path in paths if not exists(path)]
 
 
 def test_written_paths_exist() -> None:
-    found: set[tuple[str, Path]] = set()
+    referenced: set[tuple[str, Path]] = set()
     for file in [*ROOT.glob("playbooks/**/*.yml"), *ROOT.glob("molecule/shared/*.yml")]:
         here = ROOT / relative(file).removesuffix(file.name).split("/")[0]
         shared = ROOT / "molecule/shared"
         places = {"playbook_dir": shared if here.name == "molecule" else here}
         text = file.read_text()
         places["lab_files"] = shared / "files"
-        found |= {(relative(file), path) for path in written_paths(text, places)}
+        referenced |= {(relative(file), path) for path in written_paths(text, places)}
     for file in ROOT.glob("roles/*/*/*.yml"):
         places = {"role_path": file.parent.parent}
-        found |= {(relative(file), p) for p in written_paths(file.read_text(), places)}
+        referenced |= {(relative(file), p) for p in written_paths(file.read_text(), places)}
     for name in ("lab", ".ci/run"):
         text = (ROOT / name).read_text() if (ROOT / name).is_file() else ""
-        found |= {(name, path) for path in written_paths(text, {})}
-    assert found
-    assert not [f"{name}: {path}" for name, path in sorted(found) if not exists(path)]
+        referenced |= {(name, path) for path in written_paths(text, {})}
+    assert referenced
+    assert not [f"{name}: {path}" for name, path in sorted(referenced) if not exists(path)]
 
 
 # Groups
@@ -231,20 +230,33 @@ def test_written_paths_exist() -> None:
 
 def groups_left_out(hosts: str) -> list[str]:
     """What a pattern for all of Spark, or for all hosts, leaves out: its services would be too."""
-    found = (set(one.split(":")) for one in re.findall(r"[\w:]+", hosts))
-    named = next((one for one in found if {"spark_masters", "spark_workers"} <= one), set())
-    every = GROUPS if "kafka_brokers" in named else SPARK_GROUPS
-    return [one for one in every if named and one not in named]
+    patterns = (set(pattern.split(":")) for pattern in re.findall(r"[\w:]+", hosts))
+    named = next(
+        (groups for groups in patterns if {"spark_masters", "spark_workers"} <= groups), set()
+    )
+    required = GROUPS if "kafka_brokers" in named else SPARK_GROUPS
+    return [group for group in required if named and group not in named]
 
 
 def test_plays_for_all_hosts_name_every_group() -> None:
-    plays = [(x, str(play.get("hosts", play.get("vars")))) for x in PLAYBOOKS for play in load(x)]
+    plays = [
+        (playbook, str(play.get("hosts", play.get("vars"))))
+        for playbook in PLAYBOOKS
+        for play in load(playbook)
+    ]
     shared = ROOT / "playbooks/vars/hosts.yml"
     plays += [(shared, hosts) for hosts in load(shared).values()]
     readmes = [ROOT / "roles" / role / "README.md" for role in ROLES]
-    plays += [(x, line) for x in readmes if x.is_file() for line in x.read_text().splitlines()]
+    plays += [
+        (readme, line)
+        for readme in readmes
+        if readme.is_file()
+        for line in readme.read_text().splitlines()
+    ]
     assert any("spark_workers" in hosts for _, hosts in plays)
-    assert not {(relative(x), *left) for x, hosts in plays if (left := groups_left_out(hosts))}
+    assert not {
+        (relative(path), *left_out) for path, hosts in plays if (left_out := groups_left_out(hosts))
+    }
 
 
 # What the tree must not tell
@@ -268,15 +280,17 @@ def machine_names(text: str) -> list[str]:
 def foreign_options(requirements: str) -> list[str]:
     """Lines by which a requirements file would take packages from a place of its own."""
     lines = [line.strip() for line in requirements.splitlines()]
-    return [x for x in lines if "://" in x or re.match(r"-[a-z]|--(?!hash)", x)]
+    return [line for line in lines if "://" in line or re.match(r"-[a-z]|--(?!hash)", line)]
 
 
 @pytest.mark.parametrize("role", ROLES)
 def test_roles_do_not_know_the_lab(role: str) -> None:
     paths = (ROOT / "roles" / role).rglob("*")
-    texts = {x: x.read_text() for x in paths if x.is_file() and x.suffix != ".pyc"}
+    texts = {path: path.read_text() for path in paths if path.is_file() and path.suffix != ".pyc"}
     assert texts
-    assert not {relative(x): found for x, t in texts.items() if (found := lab_names(t, SCENARIOS))}
+    assert not {
+        relative(path): names for path, t in texts.items() if (names := lab_names(t, SCENARIOS))
+    }
 
 
 def test_no_file_names_an_index_or_this_machine() -> None:
@@ -284,7 +298,9 @@ def test_no_file_names_an_index_or_this_machine() -> None:
     assert texts
     here = Path(__file__)
     assert not {
-        relative(x): found for x, t in texts.items() if x != here and (found := machine_names(t))
+        relative(path): names
+        for path, t in texts.items()
+        if path != here and (names := machine_names(t))
     }
 
 
@@ -306,35 +322,7 @@ def test_the_clone_is_the_collection() -> None:
     assert (ROOT / link).resolve() == ROOT
     galaxy = load(ROOT / "galaxy.yml")
     assert f"{galaxy['namespace']}.{galaxy['name']}" == "millrace.streaming"
-    assert {"collections", "molecule", ".config", ".ansible", ".venv"} <= {*galaxy["build_ignore"]}
     assert (ROOT / galaxy["readme"]).is_file()
-
-
-def left_out(paths: Iterable[str], patterns: Iterable[str]) -> list[str]:
-    """The files that a build of the collection leaves out, as ansible-galaxy matches them."""
-    ignored = list(patterns)
-
-    def is_ignored(path: str) -> bool:
-        places = [path, *map(str, Path(path).parents)]
-        return any(fnmatch.fnmatch(place, pattern) for place in places for pattern in ignored)
-
-    return [path for path in paths if is_ignored(path)]
-
-
-def test_the_built_collection_has_what_its_playbooks_run() -> None:
-    folders = (
-        "apps",
-        "artifacts",
-        "plugins",
-        "requirements/control",
-        "spark",
-        "templates",
-        "tests/cluster",
-        "tests/support",
-    )
-    needed = [relative(path) for path in tracked() if relative(path).startswith(folders)]
-    assert needed
-    assert not left_out(["conftest.py", *needed], load(ROOT / "galaxy.yml")["build_ignore"])
 
 
 # Who may import whom
@@ -404,7 +392,7 @@ def forbidden_imports(folder: str, folders: Iterable[str]) -> set[str]:
 
 
 def test_each_folder_that_others_import_is_known() -> None:
-    folders = (x.parent for x in ROOT.glob("plugins/*_utils/*/__init__.py"))
+    folders = (path.parent for path in ROOT.glob("plugins/*_utils/*/__init__.py"))
     assert {".".join(folder.parts[-2:]) for folder in folders} == MAY_IMPORT.keys()
 
 
@@ -431,7 +419,9 @@ def circle(graph: Mapping[str, Iterable[str]]) -> list[str]:
 
 
 def test_no_module_imports_itself_by_way_of_others() -> None:
-    graph = {relative(x): imported_modules(relative(x)) for x in ROOT.glob("plugins/**/*.py")}
+    graph = {
+        relative(path): imported_modules(relative(path)) for path in ROOT.glob("plugins/**/*.py")
+    }
     assert any(graph.values())
     assert not circle(graph)
 
@@ -463,7 +453,9 @@ def private_uses(source: str) -> list[str]:
     file that defines it.
     """
     tree = ast.parse(source)
-    defined = {x.name for x in ast.walk(tree) if isinstance(x, ast.FunctionDef | ast.ClassDef)}
+    defined = {
+        node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.ClassDef)
+    }
     problems = []
     for node in ast.walk(tree):
         match node:
@@ -480,8 +472,9 @@ def private_uses(source: str) -> list[str]:
 
 
 def test_private_parts_of_ansible_are_used_in_one_file() -> None:
-    folders = ("plugins/plugin_utils", "plugins/action", "plugins/lookup", "tests/support")
-    paths = [x for folder in folders for x in (ROOT / folder).rglob("*.py")]
+    kinds = ("plugin_utils", "action", "filter", "lookup")
+    folders = (*(f"plugins/{kind}" for kind in kinds), "tests/support")
+    paths = [path for folder in folders for path in (ROOT / folder).rglob("*.py")]
     texts = {path: path.read_text() for path in paths}
     texts = {
         path: text
@@ -489,7 +482,48 @@ def test_private_parts_of_ansible_are_used_in_one_file() -> None:
         if re.search(r"(?m)^\s*(from|import) ansible\b", text)
     }
     assert private_uses(texts.pop(INTERNALS))
-    assert not {relative(x): uses for x, text in texts.items() if (uses := private_uses(text))}
+    assert not {
+        relative(path): uses for path, text in texts.items() if (uses := private_uses(text))
+    }
+
+
+# Exceptions from checks
+
+# Of linters that read the rest of their own comment, the reason is in the next one.
+_MARKER = re.compile(
+    r"#\s*(?P<noqa>(?:ruff: |flake8: )?noqa)|#\s*(?P<mypy>type:\s*ignore)"
+    r"|#\s*(?P<shellcheck>shellcheck disable)"
+    r"|#\s*(?:nosec|pragma:|pylint:|mypy:|no(?:vm|vermin)\b|fmt:|(?:yaml|hado)lint )"
+)
+_REASONED = {
+    "noqa": re.compile(r"# noqa: [\w\[\]-]+(?:, [\w\[\]-]+)* - \w"),
+    "mypy": re.compile(r"# type: ignore\[[\w, -]+\]  # \w"),
+    "shellcheck": re.compile(r"# shellcheck disable=[\w,]+ # \w"),
+}
+
+
+def without_reason(text: str) -> list[str]:
+    """The lines that except something from a check, and do not say what and why."""
+    return [
+        line
+        for line in text.splitlines()
+        for marker in _MARKER.finditer(line)
+        if marker.lastgroup is None or not _REASONED[marker.lastgroup].match(line, marker.start())
+    ]
+
+
+def test_every_exception_from_a_check_has_its_reason() -> None:
+    pages = (".md", ".json", ".csv")
+    texts = {
+        path: path.read_bytes().decode(errors="replace")
+        for path in tracked()
+        if path.suffix not in pages
+    }
+    texts.pop(Path(__file__))
+    assert any(_MARKER.search(text) for text in texts.values())
+    assert not {
+        relative(path): lines for path, text in texts.items() if (lines := without_reason(text))
+    }
 
 
 # Every check is able to fail
@@ -535,8 +569,6 @@ IMPORTED = folders_imported(IMPORTS, "plugins/module_utils/operations/gate.py")
             entries_differ({"x"}, {"x", "y"}, set(), {"x"}),
             ["y: neither an entry point nor included"],
         ),
-        (left_out(["a/b.py", "c.py", "d/e/f.py"], ["a", "*.py"]), ["a/b.py", "c.py", "d/e/f.py"]),
-        (left_out(["a/b.py", "ab/c"], ["a", "tests/*"]), ["a/b.py"]),
         (
             sorted(IMPORTED),
             [
@@ -557,6 +589,22 @@ IMPORTED = folders_imported(IMPORTS, "plugins/module_utils/operations/gate.py")
         (private_uses("from ansible.inventory.manager import A"), ["ansible.inventory.manager"]),
         (private_uses("import ansible.vars.manager"), ["ansible.vars.manager"]),
         (private_uses("hostvars._inventory"), ["hostvars._inventory"]),
+        (
+            without_reason(
+                "x  # noqa: S1, S2 - why\nx: y # noqa: a-b[c] - why\n"
+                "x  # type: ignore[a-b]  # why\n# shellcheck disable=SC1,SC2 # why\n"
+            ),
+            [],
+        ),
+        (
+            without_reason("x  # noqa\n# noqa: S1\n# noqa: S1 why\n# ruff: noqa: S1 - why"),
+            ["x  # noqa", "# noqa: S1", "# noqa: S1 why", "# ruff: noqa: S1 - why"],
+        ),
+        (
+            without_reason("# type: ignore  # why\n# type: ignore[a]\n# shellcheck disable=SC1"),
+            ["# type: ignore  # why", "# type: ignore[a]", "# shellcheck disable=SC1"],
+        ),
+        (without_reason("# nosec - why\n# fmt: off"), ["# nosec - why", "# fmt: off"]),
         (groups_left_out("zookeeper:kafka_brokers:spark_masters"), []),
         (groups_left_out(":".join(GROUPS)), []),
         (groups_left_out(f"{{{{ '{':'.join(SPARK_GROUPS[:-1])}' if x }}}}"), ["spark_connect"]),
@@ -590,15 +638,15 @@ def test_every_kind_of_reference_is_found() -> None:
         "        - ansible.builtin.include_tasks: ../absent.yml\n"
         "        - ansible.builtin.include_role: {name: kafka, tasks_from: absent}\n"
     )
-    found = list(references(document, ROOT / "playbooks"))
-    assert {relative(path) for path in found} == {
+    paths = list(references(document, ROOT / "playbooks"))
+    assert {relative(path) for path in paths} == {
         "playbooks/absent.yml",
         "playbooks/vars/absent.yml",
         "roles/absent/tasks/main.yml",
         "absent.yml",
         "roles/kafka/tasks/absent.yml",
     }
-    assert not any(exists(path) for path in found)
+    assert not any(exists(path) for path in paths)
 
 
 def modules_started(document: Any) -> list[str]:
@@ -618,8 +666,8 @@ def test_modules_that_tasks_start_are_there() -> None:
 def test_a_role_that_another_is_given_is_that_of_any_service() -> None:
     name = "millrace.streaming.{{ service_product }}"
     chosen = parse(f"- include_role: {{name: '{name}', tasks_from: health}}\n")
-    found = references(chosen, ROOT / "roles/service/tasks")
-    assert {relative(path) for path in found} >= {
+    paths = references(chosen, ROOT / "roles/service/tasks")
+    assert {relative(path) for path in paths} >= {
         "roles/kafka/tasks/health.yml",
         "roles/zookeeper/tasks/health.yml",
     }
@@ -627,42 +675,45 @@ def test_a_role_that_another_is_given_is_that_of_any_service() -> None:
 
 def test_every_kind_of_written_path_is_found() -> None:
     text = "{{ place }}/../a.j2, place ~ '/b.yml', playbooks/no-$x.yml tests/${y:-1}.py molecule/no"
-    found = list(written_paths(text, {"place": ROOT / "roles"}))
-    assert [relative(path) for path in found] == [
+    paths = list(written_paths(text, {"place": ROOT / "roles"}))
+    assert [relative(path) for path in paths] == [
         "a.j2",
         "roles/b.yml",
         "playbooks/no-*.yml",
         "tests/*.py",
         "molecule/no",
     ]
-    assert [exists(path) for path in found] == [False] * 3 + [True, False]
+    assert [exists(path) for path in paths] == [False] * 3 + [True, False]
     assert exists(ROOT / "playbooks/*.yml")
     assert not exists(ROOT.parent)
 
 
 def imported(path: Path) -> set[str]:
     """The first parts of the names of all modules that a file imports."""
-    found: set[str] = set()
+    modules: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
-            found |= {one.name.partition(".")[0] for one in node.names}
+            modules |= {alias.name.partition(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            found.add(node.module.partition(".")[0])
-    return found
+            modules.add(node.module.partition(".")[0])
+    return modules
 
 
 def test_smoke_needs_nothing_that_tests_alone_install() -> None:
     """A user runs tests/cluster with requirements/control-node.txt."""
-    known = importlib.metadata.packages_distributions()
+    distributions = importlib.metadata.packages_distributions()
     text = (ROOT / "requirements/control-node.txt").read_text()
-    installed = {one.lower() for one in re.findall(r"(?m)^([\w.-]+)==", text)}
+    installed = {name.lower() for name in re.findall(r"(?m)^([\w.-]+)==", text)}
     folders = ("tests/cluster", "tests/support/services", "tests/support/lab")
-    paths = [ROOT / "conftest.py", *(x for one in folders for x in (ROOT / one).glob("*.py"))]
+    paths = [
+        ROOT / "conftest.py",
+        *(path for folder in folders for path in (ROOT / folder).glob("*.py")),
+    ]
     missing = {
         f"{relative(path)}: {name}"
         for path in paths
-        for name in imported(path) & known.keys()
-        if not {one.lower() for one in known[name]} & installed
+        for name in imported(path) & distributions.keys()
+        if not {distribution.lower() for distribution in distributions[name]} & installed
     }
     assert not missing
 

@@ -35,9 +35,11 @@ class Handler(BaseHTTPRequestHandler):
             return None
         if operation == "GETFILESTATUS":
             return {"FileStatus": self.status(path, "")}
-        own = PurePosixPath(path)
-        children = [one for one in map(PurePosixPath, self.folders) if one.parent == own]
-        listed = [self.status(str(one), one.name) for one in children]
+        directory = PurePosixPath(path)
+        children = [
+            child for child in map(PurePosixPath, self.folders) if child.parent == directory
+        ]
+        listed = [self.status(str(child), child.name) for child in children]
         a_file = {"pathSuffix": "metadata", "type": "FILE", "modificationTime": 9_000_000}
         return {"FileStatuses": {"FileStatus": [a_file, *listed]}}
 
@@ -58,6 +60,6 @@ def namenode(folders: Mapping[str, float]) -> Iterator[tuple[str, set[str]]]:
         for parent in PurePosixPath(path).parents
     }
     users: set[str] = set()
-    own = {"folders": {**with_parents, **folders}, "users": users}
-    with served(type("NameNode", (Handler,), own)) as address:
+    attributes = {"folders": {**with_parents, **folders}, "users": users}
+    with served(type("NameNode", (Handler,), attributes)) as address:
         yield address, users

@@ -22,6 +22,7 @@ from tests.support.lab.change import Plays, starts, watching
 from tests.support.lab.topology import Topology
 from tests.support.services.healthy import wait_until_healthy
 from tests.support.wait import wait_for
+from tests.upgrade.conftest import Inventory
 
 ONE = ("-e", "rolling_restart_all=true", "--limit", "k1")
 IMPATIENT = (*ONE, "-e", "kafka_gate_timeout=3")
@@ -48,12 +49,18 @@ def stopped(host: Host) -> Iterator[None]:
         host.check_output("systemctl start kafka")
 
 
-def test_a_node_that_is_down(plays: Plays, topology: Topology, hosts: dict[str, Host]) -> None:
-    """A second broker, and with combined nodes a second controller, may not go."""
+def test_a_node_that_is_down(
+    plays: Plays, inventory: Inventory, topology: Topology, hosts: dict[str, Host]
+) -> None:
+    """A second broker, and with combined nodes a second controller, may not go.
+
+    The report names it also while the first host cannot be reached.
+    """
     before = starts(hosts, topology)
     with stopped(hosts["k3"]):
         output = plays.refuse("rolling_restart", *IMPATIENT)
-        report = plays.refuse("health")
+        with inventory.also("k1", ansible_port=1):
+            report = plays.refuse("health")
     assert "broker 3" in output
     assert "min.insync.replicas" in output
     assert re.search(r"\((__consumer_offsets|millrace-canary|orders)-0", output), output[-3000:]

@@ -28,14 +28,14 @@ def written(host: Host) -> str:
 
 def in_force(topology: Topology, key: str) -> set[str]:
     """What the running brokers have, asked by a client that has not seen them go."""
-    asked = [
+    resources = [
         ConfigResource(ConfigResourceType.BROKER, str(node), {key: None})
         for node in topology.brokers
     ]
     with clients.admin(topology.connection) as admin:
-        answer: dict[str, Any] = admin.describe_configs(asked, config_filter="all")["broker"]
-    assert len(answer) == len(topology.brokers)
-    return {found[key]["value"] for found in answer.values()}
+        described: dict[str, Any] = admin.describe_configs(resources, config_filter="all")["broker"]
+    assert len(described) == len(topology.brokers)
+    return {config[key]["value"] for config in described.values()}
 
 
 def test_a_dynamic_key_needs_no_restart(

@@ -33,17 +33,21 @@ CONFIRM = ("-e", f"finalize_confirm={NEW}")
 def running(hosts: dict[str, Host], topology: Topology) -> dict[str, str]:
     """The version of each broker's process, from what it was started with."""
     command = "ps -o args= -p $(systemctl show --property=MainPID --value kafka)"
-    found = {}
+    versions = {}
     for name in topology.group("kafka_brokers"):
         words = hosts[name].check_output(command)
-        found[name] = words.partition("/opt/millrace/kafka-")[2].split("-")[0]
-    return found
+        versions[name] = words.partition("/opt/millrace/kafka-")[2].split("-")[0]
+    return versions
 
 
 def finalized(topology: Topology) -> dict[str, int]:
     with clients.admin(topology.connection) as admin:
         features: dict[str, Any] = admin.describe_features()
-    return {name: found["finalized"][1] for name, found in features.items() if "finalized" in found}
+    return {
+        name: feature["finalized"][1]
+        for name, feature in features.items()
+        if "finalized" in feature
+    }
 
 
 def all_run(version: str, hosts: dict[str, Host], topology: Topology) -> bool:
@@ -156,16 +160,19 @@ def test_a_second_upgrade_restarts_nothing(
 @contextmanager
 def another_operation(hosts: Mapping[str, Host]) -> Iterator[None]:
     """Let the record of the last operation be that of one that runs on another machine."""
-    there = {'"state": "finished"': '"state": "running"', '"machine": "': '"machine": "other '}
+    replacements = {
+        '"state": "finished"': '"state": "running"',
+        '"machine": "': '"machine": "other ',
+    }
     for host in hosts.values():
         assert '"state": "finished"' in host.check_output("cat %s", operation_file.PATH)
-        for old, new in there.items():
+        for old, new in replacements.items():
             host.check_output("sed -i %s %s", f"s/{old}/{new}/", operation_file.PATH)
     try:
         yield
     finally:
         for host in hosts.values():
-            for old, new in there.items():
+            for old, new in replacements.items():
                 host.check_output("sed -i %s %s", f"s/{new}/{old}/", operation_file.PATH)
 
 

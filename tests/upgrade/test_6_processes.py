@@ -178,6 +178,6 @@ def test_an_update_restarts_no_unit_behind_the_gate(
         "for my $re (keys %{$nrconf{override_rc}}) "
         "{ print $nrconf{override_rc}->{$re} if $ARGV[0] =~ /$re/ }"
     )
-    answer = hosts[where].check_output("perl -e %s %s", program, f"{unit}.service")
-    assert answer == "0"
+    output = hosts[where].check_output("perl -e %s %s", program, f"{unit}.service")
+    assert output == "0"
     assert hosts[where].check_output("perl -e %s %s", program, "site-kafka.service") == ""

@@ -109,7 +109,7 @@ def nearest_key(key: str, table: Table) -> str:
     return key.removesuffix(name) + similar if similar else ""
 
 
-def expected_value(key: str, value: Any, table: Table) -> str:  # noqa: ANN401 - whatever YAML gave
+def expected_value(key: str, value: Any, table: Table) -> str:
     """Return which value the key expects, empty if this one is valid or cannot be checked.
 
     A list is what the renderer joins with commas; `${...}` is filled in by Kafka at its start.

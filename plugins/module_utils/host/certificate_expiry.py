@@ -7,9 +7,7 @@ import ssl
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 
-from ..formats.pem import X509, certificates
 from .network import connected
 
 LEAST_DAYS, DAYS_TO_RENEW = 2, 30
@@ -87,27 +85,6 @@ def shake_hands(client: ssl.SSLContext, server: ssl.SSLContext) -> ssl.SSLObject
         with contextlib.suppress(ssl.SSLWantReadError):
             side.do_handshake()
     return client_side
-
-
-def ending(paths: Iterable[str]) -> list[str]:
-    """Return those of some PEM files whose first certificate ends within `LEAST_DAYS`.
-
-    Files that cannot be read are not among them.
-    """
-    return [
-        path
-        for path in paths
-        if any(days(certificate.end) < LEAST_DAYS for certificate in _first(Path(path)))
-    ]
-
-
-def _first(path: Path) -> list[X509]:
-    """Return the first certificate of a file, none if it cannot be read."""
-    try:
-        parsed = certificates(path.read_text(errors="replace"))
-    except OSError:
-        return []
-    return [certificate for certificate in parsed[:1] if certificate]
 
 
 def days(moment: float) -> float:

@@ -29,7 +29,7 @@ class Rest(Instances):
         """
         super().__init__(workers, authority, certificate)
 
-    def call(self, method: str, path: str, body: object = None) -> Any:  # noqa: ANN401 - JSON
+    def call(self, method: str, path: str, body: object = None) -> Any:
         """Send a request to the first worker that is ready, and return its answer.
 
         Raises:
@@ -45,7 +45,7 @@ class Rest(Instances):
         path: str,
         body: object = None,
         timeout: float = REQUEST_SECONDS,
-    ) -> Any:  # noqa: ANN401 - JSON
+    ) -> Any:
         """Send a request to one worker, and return its answer, None if that is empty.
 
         Raises:

@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from ..formats import pem
-from ..formats.pem import X509
 from . import paths
-from .certificate_expiry import days, shake_hands
+from .certificate_expiry import shake_hands
 
 _KEY = re.compile(
     "-----BEGIN ([A-Z0-9 ]*)PRIVATE KEY-----(.+?)-----END [A-Z0-9 ]*PRIVATE KEY-----", re.DOTALL
 )
+_NO_CERTIFICATE = "it has no certificate in PEM"
 _ENCRYPTED = "ENCRYPTED "
 # The encryption that every OpenSSL can undo (PBES2, RFC 8018); a key in another one is not judged.
 _PBES2 = bytes.fromhex("06092a864886f70d01050d")
@@ -37,11 +37,9 @@ _MEMORY = "/dev/shm"  # noqa: S108 - so that no key is written to a disk
 
 
 def trust_store(text: str) -> dict[str, Any]:
-    """Return what is wrong with the CAs of a text, or for how many days the last one is valid."""
-    certificates = pem.certificates(text)
-    if wrong := _wrong_certificates(certificates):
-        return {"wrong": wrong}
-    return {"days_left": max(days(certificate.end) for certificate in certificates if certificate)}
+    """Return the CAs of a text without their frames, or that it has none."""
+    chain = pem.bodies(text)
+    return {"chain": chain} if chain else {"wrong": _NO_CERTIFICATE}
 
 
 def inline_store(
@@ -53,39 +51,35 @@ def inline_store(
 
 
 def key_store(text: str, password: str | None, authorities: str, *, mutual: bool) -> dict[str, Any]:
-    """Return what is wrong with a key and its certificates in a text, and what these say.
+    """Return what is wrong with a key and its certificates in a text, and these certificates.
 
     `password` is that of the key, empty for none and None if it is not known. `authorities` are the
     CAs that those trust who connect, empty if not known; with `mutual` both sides show this
-    certificate. The fields are those of the class `Certificate` of the rules.
+    certificate. The control node reads what the certificates say, `chain` and `trusted`.
     """
-    certificates = pem.certificates(text)
-    if wrong := _wrong_certificates(certificates):
-        return {"wrong": wrong}
-    chain, trusted = (
-        [certificate for certificate in certificates if certificate],
-        pem.readable(authorities),
-    )
-    facts = {"names": chain[0].names, **_validity(chain, trusted)}
-    wrong = _wrong_key(text, chain, password)
+    chain, trusted = pem.bodies(text), pem.bodies(authorities)
+    if not chain:
+        return {"wrong": _NO_CERTIFICATE}
+    result: dict[str, Any] = {"chain": chain, "trusted": trusted}
+    wrong = _wrong_key(text, password)
     if wrong or password is None:
-        return {**facts, "wrong": wrong}
+        return {**result, "wrong": wrong}
     with _loadable(text, chain) as path:
         wrong = _not_loaded(path, text, password)
-        verifiable = trusted and not wrong
+        verifiable = any(map(pem.decoded, trusted)) and not wrong
         refused = _refusal(path, password, chain, trusted, mutual=mutual) if verifiable else ""
-    return {**facts, "wrong": wrong, "refused": refused}
+    return {**result, "wrong": wrong, "refused": refused}
 
 
 @contextmanager
-def _loadable(text: str, chain: Sequence[X509]) -> Iterator[str]:
+def _loadable(text: str, chain: Sequence[str]) -> Iterator[str]:
     """Yield the path of a file with a key and its certificates as the library reads them.
 
     Kafka takes PEM without line breaks, as its properties have it, and the library does not.
     """
     ((kind, block),) = _KEY.findall(text)
     blocks = [(f"{kind}PRIVATE KEY", pem.decoded(block))]
-    blocks += [("CERTIFICATE", certificate.der) for certificate in chain]
+    blocks += [("CERTIFICATE", pem.decoded(body)) for body in chain]
     memory = _MEMORY if Path(_MEMORY).is_dir() else None
     with tempfile.NamedTemporaryFile("w", dir=memory, encoding="ascii") as file:
         with paths.naming(file.name):
@@ -94,13 +88,7 @@ def _loadable(text: str, chain: Sequence[X509]) -> Iterator[str]:
         yield file.name
 
 
-def _wrong_certificates(certificates: Sequence[X509 | None]) -> str:
-    if not certificates:
-        return "it has no certificate in PEM"
-    return "one of its certificates cannot be read" if None in certificates else ""
-
-
-def _wrong_key(text: str, chain: Sequence[X509], password: str | None) -> str:
+def _wrong_key(text: str, password: str | None) -> str:
     """Return why Kafka would not take them (DefaultSslEngineFactory), empty if it may."""
     keys = _KEY.findall(text)
     kinds = [kind for kind, _ in keys]
@@ -114,9 +102,6 @@ def _wrong_key(text: str, chain: Sequence[X509], password: str | None) -> str:
         ),
         "its private key is not encrypted, and ssl.key.password is set": (
             kinds == [""] and bool(password)
-        ),
-        "its certificates are not in order, each followed by the one that has signed it": (
-            not all(certificate.is_of([signer]) for certificate, signer in zip(chain, chain[1:]))
         ),
     }
     return next((problem for problem, applies in problems.items() if applies), "")
@@ -135,7 +120,7 @@ def _not_loaded(path: str, text: str, password: str) -> str:
 
 
 def _refusal(
-    path: str, password: str, chain: Sequence[X509], trusted: Sequence[X509], *, mutual: bool
+    path: str, password: str, chain: Sequence[str], trusted: Sequence[str], *, mutual: bool
 ) -> str:
     """Return why a node would not take this certificate of another one, empty if it may."""
     sides = []
@@ -143,7 +128,7 @@ def _refusal(
         for side in (ssl.PROTOCOL_TLS_CLIENT, ssl.PROTOCOL_TLS_SERVER):
             context = _context(side)
             context.load_cert_chain(path, password=lambda: password)
-            context.load_verify_locations(cadata=b"".join(authority.der for authority in trusted))
+            context.load_verify_locations(cadata=b"".join(map(pem.decoded, trusted)))
             checks = mutual or side == ssl.PROTOCOL_TLS_CLIENT
             context.verify_mode = ssl.CERT_REQUIRED if checks else ssl.CERT_NONE
             sides.append(context)
@@ -151,7 +136,7 @@ def _refusal(
     except ssl.SSLCertVerificationError as error:
         if error.verify_code in _NOT_SIGNED:
             return "none of the CAs that its listener trusts has signed it"
-        any_purpose = any(_ANY_PURPOSE in certificate.der for certificate in chain)
+        any_purpose = any(_ANY_PURPOSE in pem.decoded(body) for body in chain)
         unknown = _TOO_WEAK + ((_PURPOSE,) if any_purpose else ())
         return "" if error.verify_code in unknown else f"nodes refuse it: {error.verify_message}"
     except ssl.SSLError:  # of what this library does not support
@@ -165,27 +150,3 @@ def _context(side: int) -> ssl.SSLContext:
     context.set_ciphers(_CIPHERS)
     context.verify_flags |= ssl.VerifyFlags(_FLAGS)
     return context
-
-
-def _validity(chain: Sequence[X509], trusted: Sequence[X509]) -> dict[str, Any]:
-    """Return how long a certificate is valid, and those that follow it up to one that is trusted.
-
-    Where nobody knows which are trusted all that follow count, but for a root.
-    """
-    trusted_identities = {authority.identity for authority in trusted}
-    end = next(
-        (n for n, certificate in enumerate(chain, start=1) if certificate.is_of(trusted)),
-        len(chain),
-    )
-    signers = [
-        certificate
-        for certificate in chain[1:end]
-        if certificate.identity not in trusted_identities and not certificate.is_of([certificate])
-    ]
-    needed = [chain[0], *(signers if trusted else ())]
-    return {
-        "days_left": days(chain[0].end),
-        "days_to_begin": max(days(certificate.begin) for certificate in needed),
-        "chain_days_left": min((days(certificate.end) for certificate in signers), default=None),
-        "chain_is_needed": bool(trusted),
-    }

@@ -47,7 +47,7 @@ class Servers:
         response = self._all.send(address, "GET", path, None, REQUEST_SECONDS)
         return response.decode("utf-8", "replace")
 
-    def data(self, path: str) -> Any:  # noqa: ANN401 - JSON
+    def data(self, path: str) -> Any:
         """Return what Prometheus' interface answers.
 
         Raises:

@@ -38,7 +38,7 @@ class Registry(Instances):
         headers = {"Authorization": f"Basic {token}"} if login else {}
         super().__init__(instances, authority, headers=headers)
 
-    def call(self, method: str, path: str, body: object = None) -> Any:  # noqa: ANN401 - JSON
+    def call(self, method: str, path: str, body: object = None) -> Any:
         """Return the answer of the first instance that is ready.
 
         Every request may be repeated at another one: the same schema gets the same version.

@@ -156,6 +156,4 @@ def _systemctl(*words: str, timeout: float | None = SYSTEMCTL_SECONDS) -> str:
 
 
 def _run(*command: str, timeout: float | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(  # noqa: S603 - fixed words and the unit's name
-        command, check=False, capture_output=True, text=True, timeout=timeout
-    )
+    return subprocess.run(command, check=False, capture_output=True, text=True, timeout=timeout)

@@ -58,7 +58,7 @@ class Acl:
     host: str = ANY_HOST
 
 
-def read(admin: Any, principals: Iterable[str]) -> frozenset[Acl] | None:  # noqa: ANN401  no types
+def read(admin: Any, principals: Iterable[str]) -> frozenset[Acl] | None:
     """Return the ACLs of principals, None if the cluster has no authorizer.
 
     Raises:
@@ -96,7 +96,7 @@ def read(admin: Any, principals: Iterable[str]) -> frozenset[Acl] | None:  # noq
     return frozenset(acls)
 
 
-def create(admin: Any, acls: Sequence[Acl]) -> dict[Acl, str]:  # noqa: ANN401  as above
+def create(admin: Any, acls: Sequence[Acl]) -> dict[Acl, str]:
     """Create ACLs; return ACL -> why Kafka refuses, of those that it does."""
     creations = [
         library.CreateAclsRequest.AclCreation(
@@ -114,7 +114,7 @@ def create(admin: Any, acls: Sequence[Acl]) -> dict[Acl, str]:  # noqa: ANN401  
     return _refused(acls, [[result] for result in results])
 
 
-def delete(admin: Any, acls: Sequence[Acl]) -> dict[Acl, str]:  # noqa: ANN401  as above
+def delete(admin: Any, acls: Sequence[Acl]) -> dict[Acl, str]:
     """Delete ACLs, and no others; return ACL -> why Kafka refuses, of those that it does."""
     filters = [
         library.DeleteAclsRequest.DeleteAclsFilter(
@@ -132,7 +132,7 @@ def delete(admin: Any, acls: Sequence[Acl]) -> dict[Acl, str]:  # noqa: ANN401  
     return _refused(acls, [[result, *result.matching_acls] for result in results])
 
 
-def _ask(admin: Any, request: Any) -> Any:  # noqa: ANN401  as above
+def _ask(admin: Any, request: Any) -> Any:
     return admin._manager.run(admin._manager.send, request)
 
 

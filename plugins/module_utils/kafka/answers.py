@@ -11,7 +11,7 @@ class RefusedError(Exception):
     """Kafka refuses a whole request, and will again; the text says why."""
 
 
-def refusal(response: Any) -> str:  # noqa: ANN401  kafka-python has no types
+def refusal(response: Any) -> str:
     """Return why Kafka refuses what an answer, or a part of one, is about; empty if it does not.
 
     Raises:
@@ -26,7 +26,7 @@ def refusal(response: Any) -> str:  # noqa: ANN401  kafka-python has no types
     return str(response.error_message or f"{error.__name__}: {error.description}")
 
 
-def check(response: Any) -> None:  # noqa: ANN401  as above
+def check(response: Any) -> None:
     """Check the answer to a whole request.
 
     Raises:

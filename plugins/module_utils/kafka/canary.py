@@ -31,7 +31,7 @@ def assignments(brokers: Sequence[int], replication: int) -> dict[int, list[int]
 
 
 def led_partition(
-    admin: Any,  # noqa: ANN401  kafka-python has no types
+    admin: Any,
     broker: int,
     brokers: Sequence[int],
     replication: int,
@@ -74,7 +74,7 @@ def led_partition(
 
 
 def _resize(
-    admin: Any,  # noqa: ANN401  as above
+    admin: Any,
     partitions: Sequence[Mapping[str, Any]],
     desired: Mapping[int, list[int]],
 ) -> bool:
@@ -109,7 +109,7 @@ def round_trip(connection: Connection, partition: int, seconds: float) -> None:
     place = library.TopicPartition(TOPIC, partition)
     with contextlib.ExitStack() as opened:
 
-        def network(**config: object) -> Any:  # noqa: ANN401  as above
+        def network(**config: object) -> Any:
             # A producer or consumer that is not made leaves its connection and thread open.
             client = library.KafkaNetClient(**config)
             opened.callback(client.close)
@@ -148,7 +148,7 @@ def _as_unavailable(failure: str) -> Iterator[None]:
         raise UnavailableError(text) from error
 
 
-def _read(consumer: Any, offset: int, seconds: float) -> bytes | None:  # noqa: ANN401  as above
+def _read(consumer: Any, offset: int, seconds: float) -> bytes | None:
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         for records in consumer.poll(timeout_ms=int(POLL_SECONDS * 1000)).values():

@@ -64,10 +64,10 @@ class Cluster:
             client.close()
         self._clients, self._admin = [], None
 
-    def _connect(self, address: str) -> Any:  # noqa: ANN401  kafka-python has no types
+    def _connect(self, address: str) -> Any:
         connect(address)  # the client waits ten seconds for a host that does not answer at all
 
-        def client(**config: object) -> Any:  # noqa: ANN401  kafka-python has no types
+        def client(**config: object) -> Any:
             # kafka-python would ask any broker that it knows, also one that does not answer.
             self._clients.append(clients.pinned(**config))
             return self._clients[-1]

@@ -27,7 +27,7 @@ POLL_MS = 200
 LOG = logging.getLogger(__name__)
 
 
-def producer(connection: Connection, **settings: object) -> Any:  # noqa: ANN401  kafka-python has no types
+def producer(connection: Connection, **settings: object) -> Any:
     """Return a KafkaProducer.
 
     Raises:
@@ -38,17 +38,17 @@ def producer(connection: Connection, **settings: object) -> Any:  # noqa: ANN401
     return _client(library.KafkaProducer, connection, settings)
 
 
-def consumer(connection: Connection, **settings: object) -> Any:  # noqa: ANN401  as above
+def consumer(connection: Connection, **settings: object) -> Any:
     """Return a KafkaConsumer; raises as `producer`."""
     return _client(library.KafkaConsumer, connection, settings)
 
 
-def admin(connection: Connection, **settings: object) -> Any:  # noqa: ANN401  as above
+def admin(connection: Connection, **settings: object) -> Any:
     """Return a KafkaAdminClient, which is a context manager too; raises as `producer`."""
     return _client(library.KafkaAdminClient, connection, settings)
 
 
-def _client(kind: Any, connection: Connection, settings: Mapping[str, object]) -> Any:  # noqa: ANN401  as above
+def _client(kind: Any, connection: Connection, settings: Mapping[str, object]) -> Any:
     return kind(
         **{
             "kafka_client": rebootstrapping,
@@ -59,7 +59,7 @@ def _client(kind: Any, connection: Connection, settings: Mapping[str, object]) -
     )
 
 
-def rebootstrapping(**config: object) -> Any:  # noqa: ANN401  as above
+def rebootstrapping(**config: object) -> Any:
     """Return a network client that goes back to its bootstrap addresses when it reaches no broker.
 
     kafka-python asks only those of the last metadata: when all of them stop before it learns of
@@ -80,7 +80,7 @@ def rebootstrapping(**config: object) -> Any:  # noqa: ANN401  as above
     return client
 
 
-def _limit_setup(manager: Any) -> None:  # noqa: ANN401  as above
+def _limit_setup(manager: Any) -> None:
     """Close connections that are not set up in time.
 
     kafka-python does not limit a TLS handshake: if its answer never comes, requests to that broker
@@ -88,14 +88,14 @@ def _limit_setup(manager: Any) -> None:  # noqa: ANN401  as above
     """
     connect = manager.get_connection
 
-    def get_connection(node_id: Any, *args: Any, **options: Any) -> Any:  # noqa: ANN401  as above
+    def get_connection(node_id: Any, *args: Any, **options: Any) -> Any:
         former = manager._conns.get(node_id)
         connection = connect(node_id, *args, **options)
         if connection is not former:
             manager._net.call_later(SETUP_SECONDS, lambda: give_up(connection))
         return connection
 
-    def give_up(connection: Any) -> None:  # noqa: ANN401  as above
+    def give_up(connection: Any) -> None:
         if connection.initializing:
             text = f"not set up within {SETUP_SECONDS:.0f} s"
             LOG.warning("%s: %s", connection, text)
@@ -104,7 +104,7 @@ def _limit_setup(manager: Any) -> None:  # noqa: ANN401  as above
     manager.get_connection = get_connection
 
 
-def pinned(**config: object) -> Any:  # noqa: ANN401  as above
+def pinned(**config: object) -> Any:
     """Return a network client that asks its first bootstrap address alone, and no other broker."""
     client = library.KafkaNetClient(**config)
     manager = client._manager
@@ -113,7 +113,7 @@ def pinned(**config: object) -> Any:  # noqa: ANN401  as above
     return client
 
 
-def connections(client: Any) -> str:  # noqa: ANN401  as above
+def connections(client: Any) -> str:
     """Return the connections of a consumer and how many answers each waits for, for a log."""
     opened = client._client._manager._conns.values()
     return ", ".join(
@@ -121,7 +121,7 @@ def connections(client: Any) -> str:  # noqa: ANN401  as above
     )
 
 
-def read_to_ends(consumer: Any, deadline: float) -> Iterator[Any]:  # noqa: ANN401  as above
+def read_to_ends(consumer: Any, deadline: float) -> Iterator[Any]:
     """Yield the records between a consumer's positions and the ends of its partitions as of now.
 
     Raises:
@@ -151,7 +151,7 @@ class TransactionalProducer:
     are done here. It speaks the protocol before KIP-890, whatever transaction.version is.
     """
 
-    def __init__(self, producer: Any) -> None:  # noqa: ANN401  as above
+    def __init__(self, producer: Any) -> None:
         """Initialise a new producer; it fences those with its id and ends their transactions.
 
         Raises:
@@ -169,7 +169,7 @@ class TransactionalProducer:
         """Begin a transaction."""
         self._producer.begin_transaction()
 
-    def send(self, topic: str, value: bytes, partition: int) -> Any:  # noqa: ANN401  as above
+    def send(self, topic: str, value: bytes, partition: int) -> Any:
         """Send a record in it, and return the future.
 
         Wait for each before the commit: this client commits also what has lost a record to its
@@ -178,7 +178,7 @@ class TransactionalProducer:
         """
         return self._producer.send(topic, value, partition=partition)
 
-    def add_offsets(self, offsets: Mapping[Any, Any], group: Any) -> None:  # noqa: ANN401  as above
+    def add_offsets(self, offsets: Mapping[Any, Any], group: Any) -> None:
         """Commit a group's offsets with it."""
         manager = self._producer._transaction_manager
         self._wait(manager.send_offsets_to_transaction(offsets, group))
@@ -195,14 +195,14 @@ class TransactionalProducer:
         """Close the producer; an open transaction stays open."""
         close_now(self._producer)
 
-    def _wait(self, result: Any) -> None:  # noqa: ANN401  as above
+    def _wait(self, result: Any) -> None:
         self._producer._sender.wakeup()
         if not result.wait(timeout_ms=ANSWER_SECONDS * 1000):
             text = f"the coordinator gave no answer for {ANSWER_SECONDS:.0f} s"
             raise library.errors.KafkaTimeoutError(text)
 
 
-def close_now(producer: Any) -> None:  # noqa: ANN401  as above
+def close_now(producer: Any) -> None:
     """Close a producer without waiting for answers, some of which may never come."""
     sender = producer._sender
     sender.force_close()

@@ -32,7 +32,7 @@ class Setting:
     """Kafka's own."""
 
 
-def read(admin: Any, node_id: int, keys: list[str]) -> dict[str, Setting]:  # noqa: ANN401  no types
+def read(admin: Any, node_id: int, keys: list[str]) -> dict[str, Setting]:
     """Return key -> setting of a broker."""
     broker = library.ConfigResource(
         library.ConfigResourceType.BROKER, str(node_id), dict.fromkeys(keys)
@@ -66,7 +66,7 @@ def setting(key: str, description: Mapping[str, Any]) -> Setting:
 
 
 def alter(
-    admin: Any,  # noqa: ANN401  kafka-python has no types
+    admin: Any,
     node_id: int,
     changes: Mapping[str, str | None],
     *,
@@ -85,7 +85,7 @@ def alter(
         validate_only=validate_only,
     )
 
-    async def send() -> Any:  # noqa: ANN401  as above
+    async def send() -> Any:
         return await admin._manager.send(request, node_id=node_id)
 
     (response,) = admin._manager.run(send).responses

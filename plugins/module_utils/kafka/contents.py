@@ -19,7 +19,7 @@ from .snapshot import MIN_ISR, Snapshot
 _T = TypeVar("_T")
 
 
-def read(admin: Any) -> tuple[Snapshot, dict[str, Any]]:  # noqa: ANN401  kafka-python has no types
+def read(admin: Any) -> tuple[Snapshot, dict[str, Any]]:
     """Return the cluster as it is now, and what a snapshot does not have.
 
     That is `quorum_error`, the reason why the quorum does not answer, else empty; `features`,
@@ -51,7 +51,7 @@ def read(admin: Any) -> tuple[Snapshot, dict[str, Any]]:  # noqa: ANN401  kafka-
 
 
 def groups_of(
-    admin: Any,  # noqa: ANN401  as above
+    admin: Any,
     cluster: Snapshot,
 ) -> tuple[list[dict[str, Any]], list[str]]:
     """Return the groups of a cluster, and why some of them may be missing.

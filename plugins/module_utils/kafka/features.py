@@ -12,7 +12,7 @@ ELR = "eligible.leader.replicas.version"
 _TIMEOUT_MS = 30_000
 
 
-def supported(admin: Any) -> dict[str, tuple[int, int]]:  # noqa: ANN401  kafka-python has no types
+def supported(admin: Any) -> dict[str, tuple[int, int]]:
     """Return feature -> (lowest, highest level) that the asked broker supports."""
     described = admin.describe_features()
     return {
@@ -20,7 +20,7 @@ def supported(admin: Any) -> dict[str, tuple[int, int]]:  # noqa: ANN401  kafka-
     }
 
 
-def finalized(admin: Any) -> dict[str, int]:  # noqa: ANN401  as above
+def finalized(admin: Any) -> dict[str, int]:
     """Return feature -> finalized level, as the asked broker knows it."""
     described = admin.describe_features()
     return {
@@ -28,7 +28,7 @@ def finalized(admin: Any) -> dict[str, int]:  # noqa: ANN401  as above
     }
 
 
-def update(admin: Any, wanted: Mapping[str, int], *, validate_only: bool) -> str:  # noqa: ANN401
+def update(admin: Any, wanted: Mapping[str, int], *, validate_only: bool) -> str:
     """Send features to the active controller; return why it refuses, empty if it does not.
 
     The admin client's own method puts the whole answer into its error.

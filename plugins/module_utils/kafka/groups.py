@@ -98,7 +98,7 @@ class Watched:
             client.close()
         self._clients, self._admin = [], None
 
-    def _connect(self) -> Any:  # noqa: ANN401  kafka-python has no types
+    def _connect(self) -> Any:
         # The client would spend its time on a host that does not answer at all.
         reached, reasons = [], []
         for address in self._connection.bootstrap:
@@ -111,7 +111,7 @@ class Watched:
         if not reached:
             raise OSError("; ".join(reasons))
 
-        def client(**config: object) -> Any:  # noqa: ANN401  as above
+        def client(**config: object) -> Any:
             self._clients.append(clients.rebootstrapping(**config))
             return self._clients[-1]
 
@@ -123,7 +123,7 @@ class Watched:
         )
 
 
-def read(admin: Any, selected: Callable[[str], bool], most: int) -> Reading:  # noqa: ANN401  no types
+def read(admin: Any, selected: Callable[[str], bool], most: int) -> Reading:
     """Return the groups that are `selected`; as `Watched.read`."""
     problems: list[str] = []
     brokers = _answering(admin, problems)
@@ -142,7 +142,7 @@ def read(admin: Any, selected: Callable[[str], bool], most: int) -> Reading:  # 
     return Reading(groups, ends, len(listed) - len(considered), tuple(problems))
 
 
-def _answering(admin: Any, problems: list[str]) -> list[int]:  # noqa: ANN401  as above
+def _answering(admin: Any, problems: list[str]) -> list[int]:
     """Return the brokers that answer now: the others are asked nothing in this reading.
 
     Raises:
@@ -163,12 +163,12 @@ def _answering(admin: Any, problems: list[str]) -> list[int]:  # noqa: ANN401  a
     return [broker for broker, _ in answers]
 
 
-def _metadata(topics: Iterable[str]) -> Any:  # noqa: ANN401  as above
+def _metadata(topics: Iterable[str]) -> Any:
     names = [library.MetadataRequest.MetadataRequestTopic(name=name) for name in topics]
     return library.MetadataRequest(topics=names, allow_auto_topic_creation=False)
 
 
-def _listed(admin: Any, brokers: Iterable[int], problems: list[str]) -> dict[str, _Listed]:  # noqa: ANN401
+def _listed(admin: Any, brokers: Iterable[int], problems: list[str]) -> dict[str, _Listed]:
     """Return group -> what its coordinator says of it; a broker lists those it coordinates."""
     request = {broker: [library.ListGroupsRequest(min_version=4)] for broker in brokers}
     groups: dict[str, _Listed] = {}
@@ -182,7 +182,7 @@ def _listed(admin: Any, brokers: Iterable[int], problems: list[str]) -> dict[str
     return groups
 
 
-def _members(admin: Any, groups: Mapping[str, _Listed], problems: list[str]) -> dict[str, int]:  # noqa: ANN401
+def _members(admin: Any, groups: Mapping[str, _Listed], problems: list[str]) -> dict[str, int]:
     """Return group -> number of members, of those of which that is known."""
     counts = {name: 0 for name, group in groups.items() if group.state in ("Empty", "Dead")}
     request: dict[int, list[Any]] = {}
@@ -205,12 +205,12 @@ def _members(admin: Any, groups: Mapping[str, _Listed], problems: list[str]) -> 
     return counts
 
 
-def _describe(names: Sequence[str]) -> Any:  # noqa: ANN401  as above
+def _describe(names: Sequence[str]) -> Any:
     return library.DescribeGroupsRequest(groups=names, include_authorized_operations=False)
 
 
 def _committed(
-    admin: Any,  # noqa: ANN401  as above
+    admin: Any,
     groups: Mapping[str, _Listed],
     problems: list[str],
 ) -> dict[str, dict[Place, int]]:
@@ -248,7 +248,7 @@ def _committed(
 
 
 def _leaders(
-    admin: Any,  # noqa: ANN401  as above
+    admin: Any,
     brokers: Sequence[int],
     places: Iterable[Place],
     problems: list[str],
@@ -280,7 +280,7 @@ def _leaders(
 
 
 def _ends(
-    admin: Any,  # noqa: ANN401  as above
+    admin: Any,
     led: Mapping[int, Mapping[str, Sequence[int]]],
     problems: list[str],
 ) -> dict[Place, int]:
@@ -335,9 +335,9 @@ def _reason(code: int) -> str:
 
 
 def _ask_one(
-    admin: Any,  # noqa: ANN401  as above
+    admin: Any,
     brokers: Sequence[int],
-    request: Any,  # noqa: ANN401  as above
+    request: Any,
     problems: list[str],
 ) -> list[Any]:
     """Return the answer of the first broker that gives one, nothing if none does."""
@@ -348,7 +348,7 @@ def _ask_one(
 
 
 def _ask(
-    admin: Any,  # noqa: ANN401  as above
+    admin: Any,
     requests: Mapping[int, Sequence[Any]],
     problems: list[str],
 ) -> list[tuple[int, Any]]:
@@ -359,7 +359,7 @@ def _ask(
     manager = admin._manager
     answers: list[tuple[int, Any]] = []
 
-    async def next_of(broker: int, future: Any) -> bool:  # noqa: ANN401  as above
+    async def next_of(broker: int, future: Any) -> bool:
         try:
             answers.append((broker, await manager.wait_for(future, REQUEST_MS)))
         except (library.errors.KafkaError, OSError) as error:
@@ -367,7 +367,7 @@ def _ask(
             return False
         return True
 
-    def sent(broker: int, request: Any) -> Any:  # noqa: ANN401  as above
+    def sent(broker: int, request: Any) -> Any:
         try:
             return manager.send(request, node_id=broker)
         except library.errors.KafkaError as error:

@@ -72,7 +72,7 @@ class NoLibraryError(Exception):
     """kafka-python is not there; the text says where it was looked for."""
 
 
-def __getattr__(name: str) -> Any:  # noqa: ANN401  kafka-python has no types
+def __getattr__(name: str) -> Any:
     module = _MODULES.get(name) or _NAMES.get(name)
     if module is None:
         raise AttributeError(name)

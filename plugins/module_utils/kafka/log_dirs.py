@@ -10,7 +10,7 @@ from . import library
 _STORAGE_ERROR = 56  # KAFKA_STORAGE_ERROR: the broker has taken it out of use
 
 
-def failed(admin: Any, brokers: Iterable[int]) -> dict[int, list[str]]:  # noqa: ANN401  kafka-python has no types
+def failed(admin: Any, brokers: Iterable[int]) -> dict[int, list[str]]:
     """Return broker -> its directories that are out of use; each of the brokers is asked.
 
     One that does not answer is left out: whether it serves is not what is asked here.
@@ -19,7 +19,7 @@ def failed(admin: Any, brokers: Iterable[int]) -> dict[int, list[str]]:  # noqa:
     return {broker: paths for broker, paths in directories.items() if paths}
 
 
-def _failed_on(admin: Any, broker: int) -> list[str]:  # noqa: ANN401  as above
+def _failed_on(admin: Any, broker: int) -> list[str]:
     try:
         [description] = admin.describe_log_dirs(brokers=[broker])
     except library.errors.KafkaError:

@@ -51,7 +51,7 @@ _GROUP = (
 )
 
 
-def describe_consumer_groups(names: Sequence[str]) -> Any:  # noqa: ANN401  kafka-python has no types
+def describe_consumer_groups(names: Sequence[str]) -> Any:
     """Return the request about groups of the consumer protocol (ConsumerGroupDescribe, KIP-848)."""
     request, _ = _consumer_group_describe()
     return request(group_ids=list(names), include_authorized_operations=False)
@@ -65,7 +65,7 @@ def _consumer_group_describe() -> tuple[Any, Any]:
     return _message("request", 69, request), _message("response", 69, response)
 
 
-def _message(kind: str, key: int, fields: Sequence[_Field]) -> Any:  # noqa: ANN401  as above
+def _message(kind: str, key: int, fields: Sequence[_Field]) -> Any:
     schema: Mapping[str, Any] = {
         "apiKey": key,
         "type": kind,

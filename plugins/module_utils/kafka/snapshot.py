@@ -113,7 +113,7 @@ class Snapshot:
         return serving & offline
 
 
-def read(admin: Any, *, gate: bool = False) -> Snapshot:  # noqa: ANN401  kafka-python has no types
+def read(admin: Any, *, gate: bool = False) -> Snapshot:
     """Return the cluster as it is now; with `gate` all that decides whether a node may stop.
 
     Raises:
@@ -139,7 +139,7 @@ def read(admin: Any, *, gate: bool = False) -> Snapshot:  # noqa: ANN401  kafka-
     )
 
 
-def described_quorum(admin: Any) -> Mapping[str, Any] | None:  # noqa: ANN401  as above
+def described_quorum(admin: Any) -> Mapping[str, Any] | None:
     """Return DescribeQuorum's answer, None where the cluster has no KRaft quorum."""
     without = (library.errors.IncompatibleBrokerVersion, library.errors.UnsupportedVersionError)
     try:
@@ -149,7 +149,7 @@ def described_quorum(admin: Any) -> Mapping[str, Any] | None:  # noqa: ANN401  a
     return quorum
 
 
-def topic_settings(admin: Any, topics: list[str]) -> dict[str, dict[str, str]]:  # noqa: ANN401
+def topic_settings(admin: Any, topics: list[str]) -> dict[str, dict[str, str]]:
     """Return topic -> key -> value, of the keys that matter here and are shown to this client."""
     if not topics:
         return {}

@@ -32,7 +32,7 @@ class Credential:
     password: str = field(repr=False)
 
 
-def read(admin: Any, users: Collection[str]) -> dict[str, dict[str, int]]:  # noqa: ANN401  no types
+def read(admin: Any, users: Collection[str]) -> dict[str, dict[str, int]]:
     """Return user -> mechanism -> iterations, of these users.
 
     Raises:
@@ -57,7 +57,7 @@ def read(admin: Any, users: Collection[str]) -> dict[str, dict[str, int]]:  # no
     return credentials
 
 
-def set_credentials(admin: Any, credentials: Sequence[Credential]) -> dict[str, str]:  # noqa: ANN401
+def set_credentials(admin: Any, credentials: Sequence[Credential]) -> dict[str, str]:
     """Set a credential of each of some users; return user -> why Kafka refuses."""
     salted = [
         library.UserScramCredentialUpsertion(
@@ -81,7 +81,7 @@ def set_credentials(admin: Any, credentials: Sequence[Credential]) -> dict[str, 
     return _alter(admin, [credential.user for credential in credentials], upsertions=upsertions)
 
 
-def delete_credentials(admin: Any, users: Sequence[str], mechanism: str) -> dict[str, str]:  # noqa: ANN401
+def delete_credentials(admin: Any, users: Sequence[str], mechanism: str) -> dict[str, str]:
     """Delete the credentials of a mechanism; return user -> why Kafka refuses.
 
     One request alters a user once, hence one mechanism at a time. A user who has none any more is
@@ -93,7 +93,7 @@ def delete_credentials(admin: Any, users: Sequence[str], mechanism: str) -> dict
 
 
 def _alter(
-    admin: Any,  # noqa: ANN401  kafka-python has no types
+    admin: Any,
     users: Collection[str],
     *,
     deletions: Sequence[Any] = (),
@@ -188,14 +188,14 @@ def _log_in(connection: Connection) -> bool:
     return True
 
 
-def _keep_last_answer(connection: Any) -> None:  # noqa: ANN401  as above
+def _keep_last_answer(connection: Any) -> None:
     """Read what a broker says before it closes a connection, as it does at a wrong password.
 
     kafka-python drops an answer that it reads together with the end of the connection.
     """
     begin = connection.connection_made
 
-    def connection_made(transport: Any) -> None:  # noqa: ANN401  as above
+    def connection_made(transport: Any) -> None:
         receive = transport._sock_recv
 
         def received() -> tuple[bytes, Any]:

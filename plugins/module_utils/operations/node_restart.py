@@ -300,7 +300,7 @@ class NodeRestart:
             return "done"
         node_id, brokers = self.node.id, sorted(self.expected.brokers | {self.node.id})
 
-        def partition(admin: Any) -> int | None:  # noqa: ANN401  kafka-python has no types
+        def partition(admin: Any) -> int | None:
             return canary.led_partition(admin, node_id, brokers, self.node.replication)
 
         def reasons() -> list[str]:

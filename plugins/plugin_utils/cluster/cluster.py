@@ -31,7 +31,7 @@ from .firewall import Firewall
 from .host import Facts, HostSettings
 from .inventory import Inventory
 from .resolution import Resolution
-from .service import Listening, Part, Service
+from .service import Certified, Listening, Part, Service
 from .variables import Invalid
 
 
@@ -115,6 +115,12 @@ class Cluster:
     def consoles(self) -> Mapping[str, Console]:
         """Host -> console."""
         return self.by_product["console"]
+
+    @property
+    def docs_url(self) -> str:
+        """Where the site of the documentation is served, empty if nobody has said that."""
+        values = (host.settings["docs_url"] for host in self.hosts.values())
+        return next(filter(None, values), "")
 
     def host(self, name: str) -> HostSettings:
         """Return a host.
@@ -277,25 +283,22 @@ class Cluster:
 
     @property
     def rest_certificates(self) -> list[Certificate]:
-        """What workers of Kafka Connect, those who operate them, and databases show each other."""
-        of_workers = [
-            certificate for worker in self.connect.values() for certificate in worker.certificates
-        ]
-        of_databases = [
-            certificate
-            for database in self.databases.values()
-            for certificate in database.certificates
-        ]
-        return [*of_workers, *([admin_certificate()] if of_workers else []), *of_databases]
+        """What services show of the CA of Kafka Connect, and those who operate its workers."""
+        administered = any(worker.certificates for worker in self.connect.values())
+        return [*self._shown(of_connect=True), *([admin_certificate()] if administered else [])]
 
     @property
     def web_certificates(self) -> list[Certificate]:
-        """What the schema registry, exporters, Prometheus and consoles show, of Kafka's CA."""
-        products = (self.schema_registry, self.metrics, self.monitoring, self.consoles)
+        """What services other than Kafka show, of Kafka's CA."""
+        return self._shown(of_connect=False)
+
+    def _shown(self, *, of_connect: bool) -> list[Certificate]:
+        """Return what services other than Kafka show, of one of the two CAs."""
         return [
             certificate
-            for parts in products
+            for product, parts in self.by_product.items()
             for part in parts.values()
+            if product != "kafka" and isinstance(part, Certified) and part.of_connect == of_connect
             for certificate in part.certificates
         ]
 

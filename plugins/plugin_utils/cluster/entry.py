@@ -74,7 +74,8 @@ class ServiceEntry:
     passwords: Mapping[str, str] = field(default_factory=dict)
     """Variable with a list of entries that may have a password -> the key that names an entry."""
     units: str = ""
-    """Its systemd units as a regular expression, empty for one with the name of the product."""
+    """Its systemd units as a regular expression, empty for one with the name of the product. Those
+    of a service without Java begin with `millrace-`."""
     reserved_kafka_users: tuple[str, ...] = ()
     """The names of the users of Kafka that it is; their grants are in `kafka_users` of its model."""
     health: tuple[HealthCheck, ...] = ()

@@ -42,7 +42,7 @@ def _environment_value(value: str) -> str:
     return re.sub(r'[\\"`$]', r"\\\g<0>", value.strip())
 
 
-def render(template: str, **values: Any) -> str:  # noqa: ANN401 - whatever the template takes
+def render(template: str, **values: Any) -> str:
     """Return a template of the collection, filled in."""
     return _environment().get_template(template).render(**values)
 
@@ -62,22 +62,22 @@ def read(path: str) -> str:
     return (COLLECTION / path).read_text(encoding="utf-8")
 
 
-def parse_yaml(text: str) -> Any:  # noqa: ANN401 - whatever a document holds
+def parse_yaml(text: str) -> Any:
     """Return what a YAML document of the collection holds, parsed in C where libyaml is there."""
     return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 - a safe loader
 
 
-def text(content: str, **options: Any) -> Entry:  # noqa: ANN401 - mode, owner, group, restart, ...
+def text(content: str, **options: Any) -> Entry:
     """Return the entry of a file."""
     return {"content": content, **options}
 
 
-def property_file(values: Mapping[str, Any], **options: Any) -> Entry:  # noqa: ANN401 - as `text`
+def property_file(values: Mapping[str, Any], **options: Any) -> Entry:
     """Return the entry of a properties file that is read at a start."""
     return text(properties(values), restart=True, **options)
 
 
-def environment(values: Mapping[str, str], **options: Any) -> Entry:  # noqa: ANN401 - as `text`
+def environment(values: Mapping[str, str], **options: Any) -> Entry:
     """Return the entry of a systemd environment file."""
     return text(render("environment.j2", environment=values), restart=True, **options)
 

@@ -116,6 +116,24 @@ class HostSettings:
         )
 
     @property
+    def java_homes(self) -> list[str]:
+        """The homes of the Java that may run its services: several before it was inspected."""
+        if self.facts is not None or self.settings["java_home"]:
+            return [self.java.home]
+        homes = {
+            family.home_of_java(release, machine)
+            for family in systems.families().values()
+            for release in self._releases_of_java(family)
+            for machine in family.architectures
+        }
+        return sorted(homes)
+
+    def _releases_of_java(self, family: Family) -> set[int]:
+        """Return the releases of Java that a family's packages may bring."""
+        release = family.version_of_java(self.settings["java_package"])
+        return {release} if release else {*family.java_releases.values()}
+
+    @property
     def mounts(self) -> list[Mapping[str, Any]]:
         """The entries of host_mounts."""
         return list(self.settings["host_mounts"])

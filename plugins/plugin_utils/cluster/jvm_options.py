@@ -1,38 +1,16 @@
-"""The options that releases of Java take.
-
-The table in jvm_flags.json comes from the binaries (artifacts/java/flags.py).
-"""
+"""Options of Java: what they open, and which of them the Java of a host is asked about."""
 
 from __future__ import annotations
 
 import functools
-import json
 import re
 import shlex
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
-from ...module_utils.formats.key_table import nearest
 from ...module_utils.formats.values import integer, sequence
 
-RELEASES = (17, 21)
-TABLE = Path(__file__).parent / "jvm_flags.json"
-_FLAG = re.compile(r"-XX:(?P<sign>[+-]?)(?P<name>\w+)(?P<value>:?=.*)?", re.DOTALL)
-# Java takes them in forms of their own, or lists them only on another processor.
-_ANY_FORM = re.compile(
-    r"-XX:(?:VMOptionsFile=|Flags=|StartFlightRecording|FlightRecorderOptions"
-    r"|UseSVE=|[+-]Use(?:LSE|SIMDForMemoryOps|Neon\w*|BlockZeroing)|UseBranchProtection=).*"
-)
-# Type -> how a value is written, and what to call it.
-_VALUES = {
-    "number": (re.compile(r"-?(?:\d+[kKmMgGtT]?|0[xX][0-9a-fA-F]+)"), "a whole number"),
-    "double": (re.compile(r"-?\d+(?:\.\d+)?"), "a number"),
-    "text": (re.compile(r".+", re.DOTALL), "a text"),
-}
 _RELEASE = re.compile(r"(?<![\d.])(?:1\.)?(\d{1,2})(?!\d)")
-_STACK = re.compile(r"-(?:Xss|ss)(?P<number>0*[1-9]\d{0,17})(?P<unit>[kKmMgG]?)")
 # Of JMX, of a debugger, and of an agent such as that of Prometheus, `=[host:]port:file`.
 _LISTENING = re.compile(
     r"(?:-D(?P<option>com\.sun\.management\.jmxremote\.port)="
@@ -46,74 +24,77 @@ _JMX = re.compile(
 )
 _DEBUGGER = re.compile(r"(?:-agentlib:jdwp=|-Xrunjdwp:)(.*)", re.DOTALL)
 _LOOPBACK = re.compile(r"localhost|127\.[\d.]+|\[?::1\]?")
-_LEAST_STACK_KIB = 136
 _KIB = {"": 1 / 1024, "k": 1, "m": 1024, "g": 1024 * 1024}
 _HEAP = re.compile(r"([0-9]{1,18})([kKmMgG])")
-# All others; a value follows a colon, an equals sign or the name itself.
-_PREFIXES = (
-    "-D",
-    "--",
-    "-agentlib:",
-    "-agentpath:",
-    "-javaagent:",
-    "-splash:",
-    "-verbose",
-    "-Xlog:",
-    "-Xms",
-    "-Xmx",
-    "-Xmn",
-    "-Xss",
-    "-ms",
-    "-mx",
-    "-ss",
-    "-Xshare:",
-    "-Xcheck:",
-    "-Xloggc:",
-    "-Xbootclasspath/a:",
-    "-XshowSettings:",
-    "-Xverify:",
-    "-Xrun",
-    "-Xminf",
-    "-Xmaxf",
-    "-Xmaxjitcodesize",
-    "-ea:",
-    "-da:",
-    "-enableassertions:",
-    "-disableassertions:",
-)
-_WORDS = (
+# Options of Java that take the next word as their value.
+FOLLOWED = (
     "-cp",
     "-classpath",
+    "--class-path",
     "-p",
-    "-server",
-    "-client",
-    "-ea",
-    "-da",
-    "-esa",
-    "-dsa",
-    "-noverify",
-    "-enableassertions",
-    "-disableassertions",
-    "-enablesystemassertions",
-    "-verify",
-    "-disablesystemassertions",
-    "-Xlog",
-    "-Xint",
-    "-Xmixed",
-    "-Xcomp",
-    "-Xbatch",
-    "-Xdebug",
-    "-Xdiag",
-    "-Xfuture",
+    "--module-path",
+    "--upgrade-module-path",
+    "--add-modules",
+    "--add-reads",
+    "--add-exports",
+    "--add-opens",
+    "--limit-modules",
+    "--enable-native-access",
+    "--patch-module",
+)
+ENDING = (
+    "-jar",
+    "-m",
+    "--module",
+    "-d",
+    "--describe-module",
+    "--list-modules",
+    "--validate-modules",
+    "--dry-run",
+    "--source",
+    "-h",
+    "-?",
+    "-help",
+    "--help",
+    "-X",
+    "--help-extra",
+    "-version",
+    "--version",
+    "-fullversion",
+    "--full-version",
     "-Xinternalversion",
-    "-Xnoclassgc",
-    "-Xrs",
-    "-Xprof",
-    "-Xnoagent",
-    "-Xshare:auto",
-    "-XshowSettings",
-    "-Xverify",
-    "-showversion",
+    "-Xlog:help",
+)
+"""With these Java runs another program than the service, or none."""
+# What Java is not asked about on a host.
+_LEFT_OUT = re.compile(
+    # Any text is legal; with some the JVM opens a port, or has a password.
+    r"-D.*"
+    # They run code, which may open ports and files; whether it is there is not for Java to say.
+    r"|-(?:javaagent|agentlib|agentpath|splash):.*|-Xrun.*|-Xbootclasspath.*"
+    # Files with further options.
+    r"|@.*|-XX:(?:VMOptionsFile|Flags)=.*"
+    # Files of the service's own, which may be yet to be written.
+    r"|(?:-cp|-classpath|--class-path|-p|--(?:upgrade-)?module-path|--patch-module)(?:[= ].*)?"
+    r"|--(?:add|limit)-modules(?:[= ].*)?"
+    # They write files, now or when the JVM ends, or read what others have written.
+    r"|-Xshare:(?:dump|on)|-XX:[+-](?:AutoCreateSharedArchive|(?:Dynamic)?DumpSharedSpaces)"
+    r"|-XX:(?:AOT|Archive|DumpLoaded|ExtraSharedClass|Shared|Log|PerfDataSave|PauseAt|JVMCILib)\w*=.*"
+    r"|-XX:(?:StartFlightRecording|FlightRecorderOptions|CRaC).*"
+    # The memory of the heap is allocated there.
+    r"|-XX:Allocate\w+At=.*"
+    # Commands that run at an error.
+    r"|-XX:On(?:OutOfMemory)?Error=.*"
+    # They set the heap or depend on it, and where Java is asked it is not the service's.
+    r"|-Xm[sx].*|-m[sx]\d.*|-XX:(?:(?:Initial|Max|Min|SoftMax)HeapSize"
+    r"|(?:Initial|Max|Min)RAM(?:Percentage|Fraction)|MaxRAM|Shenandoah\w*RegionSize)=\d.*",
+    re.DOTALL,
+)
+# A log's file: the third part of -Xlog:WHAT:OUTPUT:DECORATORS:OPTIONS, which has no name of its own.
+_LOG_FILE = re.compile(
+    r"(?P<before>-Xloggc:|-Xlog:[^:]*:(?!std(?:out|err)(?::|$)))"
+    r"(?P<file>(?:\"[^\"]*\"|[^:\"])+)(?P<after>.*)",
+    re.DOTALL,
 )
 
 
@@ -154,6 +135,42 @@ def _words(text: str) -> tuple[str, ...]:
         return tuple(shlex.split(text))
     except ValueError:  # a quote that does not end
         return tuple(text.split())
+
+
+def grouped(words: Iterable[str]) -> Iterator[list[str]]:
+    """Yield each option, together with the next word where that is its value."""
+    remaining = iter(words)
+    for word in remaining:
+        yield [word, *([value] if word in FOLLOWED and (value := next(remaining, "")) else [])]
+
+
+def is_ending(word: str) -> bool:
+    """Return whether Java runs another program with an option than the service, or none."""
+    return word.partition("=")[0] in ENDING
+
+
+def asked(words: Iterable[str]) -> str:
+    """Return those options that the Java of a host can judge by itself, one after the other.
+
+    They have no effect there, and no secret in them. Empty if there are none, or if Java would run
+    a program with them.
+    """
+    options = [*grouped(words)]
+    if any(not option[0].startswith(("-", "@")) or is_ending(option[0]) for option in options):
+        return ""
+    judged = [option for option in options if not _LEFT_OUT.fullmatch(" ".join(option))]
+    return shlex.join(word for first, *value in judged for word in (_as_asked(first), *value))
+
+
+def _as_asked(word: str) -> str:
+    """Return an option with another file for a log, and without a value that may be a secret."""
+    if not word.startswith(("-X", "--")):
+        return word.partition("=")[0]  # of these no option of Java has one
+    log = _LOG_FILE.fullmatch(word)
+    if not log:
+        return word
+    name = "log" if word.startswith("-Xloggc:") else "file=log"
+    return f"{log['before']}{name}{log['after']}"
 
 
 def opened_ports(words: Iterable[str]) -> list[OpenedPort]:
@@ -213,13 +230,6 @@ def _debugger(text: str) -> RemoteControl | None:
     return RemoteControl("-agentlib:jdwp", integer(port) or 0, "a login", fix, by_anybody=True)
 
 
-@functools.cache
-def flags() -> dict[str, dict[str, Any]]:
-    """Return name -> type, what unlocks it, and releases, of each -XX option."""
-    table: dict[str, dict[str, Any]] = json.loads(TABLE.read_text(encoding="utf-8"))
-    return table
-
-
 def releases_in(name: str) -> list[int]:
     """Return the numbers in the name of a package or a directory that may be a feature release."""
     return [int(number) for number in _RELEASE.findall(name)]
@@ -228,53 +238,6 @@ def releases_in(name: str) -> list[int]:
 def release_in(name: str) -> int | None:
     """Return the feature release in the name of a package or a directory, None without one."""
     return next(iter(releases_in(name)), None)
-
-
-def problem(word: str, before: Container[str], releases: Sequence[int]) -> tuple[str, str] | None:
-    """Return what is wrong with an option of Java and how to fix it, None if it is legal.
-
-    `before` are the options before it; it is legal if any of `releases` takes it. Values are left
-    out, since they may be secrets, except those of -XX.
-    """
-    if _ANY_FORM.fullmatch(word):
-        return None
-    if word.startswith("-XX:"):
-        return _of_flag(word, before, releases)
-    stack = _STACK.fullmatch(word)
-    if stack and int(stack["number"]) * _KIB[stack["unit"].lower()] < _LEAST_STACK_KIB:
-        message = f"{word} is {stack['number']} {'KiB' if stack['unit'] else 'bytes'}."
-        return message, f"Set {_LEAST_STACK_KIB}k or more, such as -Xss1m."
-    if word in _WORDS or word.startswith(_PREFIXES):
-        return None
-    name = re.split(r"[:=]", word)[0]
-    near = nearest(name, [*_WORDS, *(prefix.rstrip(":") for prefix in _PREFIXES)])
-    return f"Java has no option {name}.", f"Did you mean {near}?" if near else "Delete it."
-
-
-def _of_flag(word: str, before: Container[str], releases: Sequence[int]) -> tuple[str, str] | None:
-    match, table = _FLAG.fullmatch(word), flags()
-    name = match["name"] if match else word[4:]
-    entry = table.get(name)
-    if match is None or entry is None or not {*entry["java"]} & {*releases}:
-        available = [flag for flag in table if {*table[flag]["java"]} & {*releases}]
-        near = nearest(name, available, cutoff=0.85)
-        have = "have" if len(releases) > 1 else "has"
-        message = f"Java {' and '.join(map(str, releases))} {have} no option -XX:{name}."
-        return message, f"Did you mean {near}? Otherwise delete it." if near else "Delete it."
-    unlock = f"-XX:+Unlock{entry.get('unlock', '')}VMOptions"
-    if "unlock" in entry and unlock not in before and word != unlock:
-        return f"Java takes {name} only after {unlock}.", f"Put {unlock} before it, or delete it."
-    fix = _wanted(name, entry["type"], match["sign"], (match["value"] or "").lstrip(":="))
-    return (f"Java does not take {word}.", fix) if fix else None
-
-
-def _wanted(name: str, kind: str, sign: str, value: str) -> str:
-    """Return how an option is written, empty if this is how."""
-    if kind == "boolean":
-        return "" if sign and not value else f"Write -XX:+{name} or -XX:-{name}."
-    form, called = _VALUES[kind]
-    legal = not sign and form.fullmatch(value)
-    return "" if legal else f"Write -XX:{name}=VALUE, where VALUE is {called}."
 
 
 def heap_mb(heap: object) -> int | None:

@@ -58,6 +58,8 @@ class Part(ABC):
     address_variable: ClassVar[str]
     port_variables: ClassVar[tuple[str, ...]] = ()
     connecting: ClassVar[tuple[str, ...]] = ()
+    closed: ClassVar[str] = STANDARD
+    """What to set its variable of security to, so that it is not open to everybody."""
 
     def callers(self, port: str) -> tuple[str, ...]:
         """Return who connects to one of `ports`, which is given by its name there."""
@@ -163,7 +165,7 @@ class Part(ABC):
         """Return where the product is on hosts, `host:port`, by the variable of the port."""
         return [host.endpoint(self.address_variable, port) for host in hosts.values()]
 
-    def unit(self, name: str, description: str, command: str, **options: Any) -> dict[str, Entry]:  # noqa: ANN401 - what the template takes
+    def unit(self, name: str, description: str, command: str, **options: Any) -> dict[str, Entry]:
         """Return the file of a hardened systemd service."""
         values = {
             "name": name,
@@ -210,7 +212,7 @@ class Certified(Part):
         name, names = f"{self.name}/{self.product}", self.certificate_names
         return Certificate(name, path, self.name[:64], names, client=False)
 
-    def secret(self, text: str, **options: Any) -> Entry:  # noqa: ANN401 - as `files.text`
+    def secret(self, text: str, **options: Any) -> Entry:
         """Return the entry of a file that its account alone can read."""
         defaults = {"owner": self.user, "group": self.user, "mode": "0400", "secret": True}
         return files.text(text, **{**defaults, **options})
@@ -292,8 +294,6 @@ class Service(Configured):
     """A service on a host; a new one is one more such class."""
 
     host: HostSettings
-    closed: ClassVar[str] = STANDARD
-    """What to set its variable of security to, so that it is not open to everybody."""
     scripts: ClassVar[tuple[str, ...]] = ()
     """Commands besides the distribution's tools."""
     tool_template: ClassVar[str] = "tool.sh.j2"
@@ -465,7 +465,7 @@ class Service(Configured):
     def _environment(self) -> dict[str, str]:
         """Return the environment of its processes."""
 
-    def unit(self, name: str, description: str, command: str, **options: Any) -> dict[str, Entry]:  # noqa: ANN401 - what the template takes
+    def unit(self, name: str, description: str, command: str, **options: Any) -> dict[str, Entry]:
         """Return the file of a hardened systemd service."""
         values = {
             "environment_file": f"{self.config_dir}/environment",
@@ -507,7 +507,7 @@ class Server(Service):
         options = " ".join([*self.settings[self.jvm.options_variable], *agent])
         return {self._options: f"-Xms{self.heap} -Xmx{self.heap} {options}"}
 
-    def server(self, role: str, logging: str, program: str, **options: Any) -> dict[str, Entry]:  # noqa: ANN401 - as `unit`
+    def server(self, role: str, logging: str, program: str, **options: Any) -> dict[str, Entry]:
         """Return its systemd service: who it is, options of its logging, class and arguments."""
         # A JVM that ran out of memory may go on without some of its threads: it exits instead, and
         # systemd starts it again.

@@ -16,7 +16,7 @@ from . import files, registry
 from .inventory import HostVariables
 
 ROLES = ("host", "java", "service", *registry.ENTRIES)
-PREFIXES = (*(f"{role}_" for role in ROLES), "distribution_", "accepted_risks")
+PREFIXES = (*(f"{role}_" for role in ROLES), "distribution_", "accepted_risks", "docs_url")
 
 Option = Mapping[str, Any]
 

@@ -128,7 +128,7 @@ def _is_tracked(path: Path) -> bool:
     if git is None or not real.is_file():
         return False
     command = [git, "-C", str(real.parent), "ls-files", "--error-unmatch", "--", real.name]
-    done = subprocess.run(command, check=False, capture_output=True)  # noqa: S603 - own arguments
+    done = subprocess.run(command, check=False, capture_output=True)
     return done.returncode == 0
 
 

@@ -115,7 +115,7 @@ def from_sources(sources: list[str], loader: DataLoader) -> Inventory:
     What cannot be read of them is in its findings.
     """
     manager = ansible_internals.Sources(sources, loader)
-    groups: dict[str, list[str]] = manager.get_groups_dict()  # type: ignore[no-untyped-call]
+    groups: dict[str, list[str]] = manager.get_groups_dict()  # type: ignore[no-untyped-call]  # ansible-core gives it no types
     return from_hostvars(ansible_internals.new_hostvars(manager, loader), groups, {})
 
 
@@ -149,7 +149,7 @@ class _PartialLoader(CopiedLoader):
         super().__init__(loader)
         self.unreadable: dict[str, str] = {}
 
-    def load_from_file(self, file_name: str, *args: Any, **options: Any) -> Any:  # noqa: ANN401 - as there
+    def load_from_file(self, file_name: str, *args: Any, **options: Any) -> Any:
         """Return what a file holds."""
         try:
             content = super().load_from_file(file_name, *args, **options)
@@ -254,7 +254,7 @@ def read_host(
     )
 
 
-def plain(value: Any) -> Any:  # noqa: ANN401 - any variable
+def plain(value: Any) -> Any:
     """Return a copy in Python's own types; Ansible's are filled in when they are read."""
     if isinstance(value, Mapping):
         return {str(key): plain(entry) for key, entry in value.items()}

@@ -30,7 +30,7 @@ _HIDDEN = "(hidden)"
 _SECRET = re.compile(r"password|secret|passphrase|token|credential|jaas\.config")
 
 
-def shown(key: str, value: Any, table: key_table.Table) -> str | None:  # noqa: ANN401 - as above
+def shown(key: str, value: Any, table: key_table.Table) -> str | None:
     """Return a value to show; a secret is hidden unless Kafka itself reads it elsewhere."""
     written = property_text(value)
     if written is None or re.fullmatch(r"\$\{[^}]*\}", written):
@@ -102,7 +102,7 @@ def _effect(
     node: KafkaNode,
     changed: KafkaNode,
     key: str,
-    value: Any,  # noqa: ANN401  as above
+    value: Any,
     problems: Sequence[tuple[Problem, frozenset[str]]],
 ) -> Data:
     now = _answer(node, key)

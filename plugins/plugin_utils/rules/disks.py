@@ -156,14 +156,15 @@ def _mount_differs(cluster: Cluster) -> Findings:
 @host_rule("mount-missing", where="host_mounts")
 def _mount_missing(host: InspectedHost) -> Findings:
     """The data would fill the root file system, and the disk would hide it once mounted."""
+    disks = host.inspection.disks
     for mount in host.host.mounts:
         path, source = mount["path"], mount["src"]
-        if path in host.found.mount_points:
+        if path in disks.mount_points:
             continue
         if not source:
             problem = f"{path} is not mounted, and host_mounts names no src to mount there."
             yield Finding(problem, f"Mount {path}, or give its src.")
-        elif source in host.found.absent_sources:
+        elif source in disks.absent_sources:
             problem = f"{source}, to be mounted on {path}, does not exist."
             yield Finding(problem, "Attach the disk, or correct src.")
     ours = [mount["path"] for mount in host.host.mounts]
@@ -187,7 +188,8 @@ def _data_dir_parent(configured: DataDirectory, directory: Directory) -> Finding
 @host_rule("mount-would-hide", where="host_mounts")
 def _mount_would_hide(host: InspectedHost) -> Findings:
     """The disk would hide the files there, and data that Kafka wrote would seem to be lost."""
-    hidden = {*host.found.occupied} - {*host.found.mount_points}
+    disks = host.inspection.disks
+    hidden = {*disks.occupied} - {*disks.mount_points}
     for mount in host.host.mounts:
         if mount["src"] and mount["path"] in hidden:
             fix = "Copy them to the disk, or move them away."
@@ -245,14 +247,15 @@ def _space(directory: Directory) -> str:
 def _no_room_for_software(host: InspectedHost) -> Findings:
     """A full disk in the middle of an upgrade leaves a host between two versions."""
     services = host.cluster.services(host.name)
+    unpacked, free = host.inspection.software.homes, host.inspection.disks.opt_free
     homes = {
         service.distribution.home: ENTRIES[name].unpacked_bytes
         for name, service in services.items()
     }
-    needed = {home: room for home, room in homes.items() if host.found.homes.get(home) is False}
+    needed = {home: room for home, room in homes.items() if unpacked.get(home) is False}
     total = sum(needed.values())
-    if needed and host.found.opt_free < total:
-        problem = f"/opt/millrace has {host.found.opt_free // MIB} MiB free and {listing(needed)} "
+    if needed and free < total:
+        problem = f"/opt/millrace has {free // MIB} MiB free and {listing(needed)} "
         problem += f"need{'s' if len(needed) == 1 else ''} {total // MIB} MiB."
         yield Finding(problem, "Free some space there, for example by removing old versions.")
 

@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
+from ..cluster import pages
 from ..cluster.cluster import Cluster
 from .inspection import InspectedHost
 
@@ -57,6 +58,8 @@ class Problem:
     hosts: tuple[str, ...] = ()
     places: tuple[str, ...] = ()
     """The files and lines of what `where` names, as far as they are known."""
+    entry: str = ""
+    """The address of the rule's entry in the documentation."""
     shown: str = ""
     """`where` with groups instead of many hosts."""
 
@@ -74,12 +77,13 @@ class Problem:
         return f"{where} ({', '.join(places[:_SHOWN])}{suffix})" if places else where
 
     def lines(self) -> list[str]:
-        """Return it as lines: what with the rule's name, where, why and what to set."""
+        """Return it as lines: what with the rule's name, where, why, what to set, its entry."""
         return [
             f"{self.what} [{self.rule}]",
             f"   where: {self.location}",
             f"   why:   {self.why}",
             f"   fix:   {self.fix}",
+            f"   more:  {self.entry}",
         ]
 
 
@@ -104,6 +108,13 @@ class Rule:
     """The severity on a host that is a container, whose kernel and clock are another machine's."""
     findings: Callable[[Any], Findings]
 
+    @property
+    def page(self) -> str:
+        """The page of docs/ with its entry, without a suffix: of Kafka, another service, or none."""
+        service = self.module.partition(".services.")[2].partition(".")[0]
+        kind = {"": "", "kafka": "-kafka"}.get(service, "-services")
+        return f"reference/errors{kind}"
+
 
 REGISTERED: list[Rule] = []
 
@@ -124,7 +135,7 @@ def rule(
     """
 
     def register(check: Check) -> Check:
-        def findings(subject: Any) -> Findings:  # noqa: ANN401 - a cluster or hosts
+        def findings(subject: Any) -> Findings:
             for host, *arguments in each(subject):
                 for finding in check(*arguments):
                     hosts = finding.hosts or ((host,) if host else ())
@@ -187,7 +198,7 @@ def _variable(where: str) -> str:
 
 def check_hosts(rules: Iterable[Rule], hosts: Sequence[InspectedHost]) -> list[Problem]:
     """Return every problem of the hosts that were inspected, in the order of the rules."""
-    contained = frozenset(host.name for host in hosts if host.found.container)
+    contained = frozenset(host.name for host in hosts if host.inspection.system.container)
     return [
         problem
         for rule in rules
@@ -210,7 +221,16 @@ def _problems(
         shown = f"{where} of {', '.join(in_groups(cluster, hosts))}" if many else place
         places = tuple(_places(cluster, where, hosts))
         yield Problem(
-            rule.name, severity, place, problem, rule.why, fix, tuple(hosts), places, shown
+            rule.name,
+            severity,
+            place,
+            problem,
+            rule.why,
+            fix,
+            tuple(hosts),
+            places,
+            pages.address(cluster.docs_url, rule.page, rule.name),
+            shown,
         )
 
 
@@ -259,15 +279,30 @@ def warnings(problems: Iterable[Problem]) -> list[Problem]:
     return [problem for problem in problems if problem.severity == "warning"]
 
 
-def report(problems: Sequence[Problem], subject: str, untouched: str) -> str:
-    """Return the message of a refusal: each error with what, where, why and what to set."""
+Kind = Literal["heading", "fix", "detail"]
+"""What a line of a report is: it has a colour of its own."""
+
+
+def report_lines(
+    problems: Sequence[Problem], subject: str, untouched: str
+) -> Iterator[tuple[Kind, str]]:
+    """Yield the lines of a refusal: their number, then each error with what, where, why and fix."""
     refused = errors(problems)
-    count = f"{len(refused)} problem{'s' if len(refused) != 1 else ''}"
-    lines = [f"{subject} {count}; {untouched}."]
+    files = {place.rpartition(":")[0] or place for problem in refused for place in problem.places}
+    within = f" in {counted(len(files), 'file', 'files')}" if files else ""
+    count = counted(len(refused), "problem", "problems")
+    yield "heading", f"{subject} {count}{within}; {untouched}."
     for number, problem in enumerate(refused, start=1):
         first, *details = problem.lines()
-        lines += ["", f"{number}. {first}", *details]
-    return "\n".join(lines)
+        yield "detail", ""
+        yield "heading", f"{number}. {first}"
+        for line in details:
+            yield "fix" if line.lstrip().startswith("fix:") else "detail", line
+
+
+def counted(number: int, one: str, several: str) -> str:
+    """Return a number with its noun."""
+    return f"{number} {one if number == 1 else several}"
 
 
 def brief(problems: Sequence[Problem], subject: str, untouched: str) -> str:
@@ -280,7 +315,8 @@ def brief(problems: Sequence[Problem], subject: str, untouched: str) -> str:
 def warning_lines(problems: Sequence[Problem]) -> list[str]:
     """Return a line for each warning."""
     return [
-        f"{problem.what} {problem.fix} ({problem.location}; {problem.why}) [{problem.rule}]"
+        f"{problem.what} {problem.fix} ({problem.location}; {problem.why}) [{problem.rule}] "
+        f"{problem.entry}"
         for problem in warnings(problems)
     ]
 

@@ -181,7 +181,7 @@ def _given(cluster: Cluster) -> Iterator[tuple[str, str, Any]]:
 
 
 @rule("unknown-parameter", each=_given, where="-e")
-def _unknown_parameter(name: str, _: Any) -> Findings:  # noqa: ANN401 - any value
+def _unknown_parameter(name: str, _: Any) -> Findings:
     """Ansible accepts a variable of any name, and the run would ignore it."""
     names = [*parameters(), *documented()]
     near = "" if name in names else nearest(name, names, _SIMILAR)
@@ -191,7 +191,7 @@ def _unknown_parameter(name: str, _: Any) -> Findings:  # noqa: ANN401 - any val
 
 
 @rule("parameter-value", each=_given, where="-e")
-def _parameter_value(name: str, value: Any) -> Findings:  # noqa: ANN401 - any value
+def _parameter_value(name: str, value: Any) -> Findings:
     """The playbook would fail, or do something other than intended."""
     option = parameters().get(name)
     expression = isinstance(value, str) and "{{" in value

@@ -61,8 +61,9 @@ def _firewall_address(cluster: Cluster) -> Findings:
 @host_rule("firewall-refused", where=_VARIABLE)
 def _firewall_refused(host: InspectedHost) -> Findings:
     """The rules would not be loaded, and the ports would stay open."""
-    if host.found.refused_rules:
-        problem = f"nft cannot load the rules: {host.found.refused_rules.rstrip('.')}."
+    refused = host.inspection.network.refused_rules
+    if refused:
+        problem = f"nft cannot load the rules: {refused.rstrip('.')}."
         fix = f"Set {_VARIABLE}: none, or give the host a kernel with nf_tables"
         ending = "." if host.kernel_is_its_own else ", and the container the capability NET_ADMIN."
         yield Finding(problem, fix + ending)
@@ -76,7 +77,7 @@ def _firewall_source(host: InspectedHost) -> Findings:
         for peer, wall in host.cluster.firewalls.items()
         if peer != host.name
         for name in host.cluster.names(peer)
-        for source in host.found.sources.get(name, ())
+        for source in host.inspection.network.sources.get(name, ())
         if not wall.accepts(NODES, source)
     }
     if foreign:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, fields
 from typing import Any
 
 from ...module_utils.formats.properties import parse_or_empty
+from ...module_utils.formats.values import listing
 from ..cluster.cluster import Cluster, DataDirectory
 from ..cluster.host import Facts, HostSettings
+from ..cluster.x509 import store_facts
 from ..services.hdfs.model import HdfsHost
 from ..services.kafka.node import KafkaNode
 from ..services.spark.model import SparkHost
@@ -20,33 +22,41 @@ class Directory:
     """A data directory as found; one that does not exist has the values of where it would be."""
 
     path: str
-    exists: bool = False
-    parent: bool = True
+    """Its path in the inventory."""
+    exists: bool
+    """Whether it is there."""
+    parent: bool
     """Whether the directory exists that it lies in."""
-    meta: str | None = None
-    """The text of meta.properties."""
-    names: tuple[str, ...] = ()
+    meta: str | None
+    """The text of meta.properties, None without one."""
+    names: tuple[str, ...]
     """Its children that are no partitions, directories with a slash at their end."""
-    partitions: tuple[str, ...] = ()
-    """Given only where `meta` is missing."""
-    quorum: Mapping[str, Any] | None = None
-    """The parsed quorum-state."""
-    myid: str | None = None
-    elected: bool = False
+    partitions: tuple[str, ...]
+    """Its partitions, but only where `meta` is missing."""
+    quorum: Mapping[str, Any] | None
+    """The parsed quorum-state, None without one."""
+    myid: str | None
+    """The text of myid, None without one."""
+    elected: bool
     """Whether it holds records of a quorum that once had a leader."""
-    hdfs_id: str = ""
+    hdfs_id: str
     """The cluster id of HDFS there, empty where it is not formatted."""
-    mount: str = "/"
-    device: str = ""
-    """As major:minor."""
-    fstype: str = ""
-    options: tuple[str, ...] = ()
-    free: int = 0
-    """In bytes."""
-    size: int = 0
-    """In bytes."""
-    mounts_inside: tuple[str, ...] = ()
-    unmounted: str = ""
+    mount: str
+    """The mount point of its file system."""
+    device: str
+    """The device of its file system, as major:minor."""
+    fstype: str
+    """The type of its file system."""
+    options: tuple[str, ...]
+    """With which options its file system is mounted."""
+    free: int
+    """Free bytes of its file system."""
+    size: int
+    """All bytes of its file system."""
+    mounts_inside: tuple[str, ...]
+    """The mount points inside it."""
+    unmounted: str
+    """The mount point of /etc/fstab that it belongs on and that is not mounted, empty for none."""
 
     @property
     def properties(self) -> dict[str, str]:
@@ -56,11 +66,17 @@ class Directory:
 
 @dataclass(frozen=True)
 class Certificate:
-    """A PEM store that Kafka's configuration names, as the service's user may see it."""
+    """A PEM store that Kafka's configuration names, as the service's user may see it.
+
+    What the module could not read it leaves out: that has the value here.
+    """
 
     path: str
+    """Its path in the configuration."""
     exists: bool = True
+    """Whether it is there."""
     readable: bool = True
+    """Whether the service's user may read it."""
     wrong: str = ""
     """Why Kafka would not start with it, empty if it would."""
     refused: str = ""
@@ -79,103 +95,34 @@ class Certificate:
 
 
 @dataclass(frozen=True)
-class Inspection:
-    """What was found on a host."""
+class System:
+    """The operating system, and the machine or container that it runs on."""
 
-    python: tuple[int, ...] = (3, 11)
-    """What Ansible runs there."""
-    system_python: tuple[int, ...] = ()
-    """/usr/bin/python3, empty without one."""
-    shared_id: str = ""
-    """The id in the shared directory of Spark, empty without one."""
-    os_release: Mapping[str, str] = field(
-        default_factory=lambda: {"ID": "debian", "VERSION_CODENAME": "bookworm"}
-    )
-    machine: str = "x86_64"
-    cores: int = 2
-    memory_mb: int | None = None
-    container: str = ""
-    systemd: bool = True
-    selinux: bool = False
-    swap: tuple[str, ...] = ()
-    open_files: int | None = None
-    tmp_options: tuple[str, ...] = ()
-    clock_synchronised: bool | None = None
-    clock_offset: float = 0.0
-    """In seconds against the control node, less the transfer time of the answer."""
-    time_service: str = ""
-    """The one that runs."""
-    javas: Mapping[str, str] = field(default_factory=dict)
-    """Home -> version of each Java there."""
-    listeners: Mapping[str, str] = field(default_factory=dict)
-    """Port -> process for those of the wanted ports on which another process listens."""
-    addresses: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """What the host resolves its own advertised names to."""
-    sources: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """From which addresses it connects to others, by their names."""
-    nft: bool = False
-    """Whether nftables is installed."""
-    openssl: bool = True
-    """Whether OpenSSL is installed."""
-    refused_rules: str = ""
-    """Why nftables refuses the rules of the firewall, empty if it does not."""
-    firewall: tuple[str, ...] = ()
-    """Which files of a firewall of ours are there."""
-    directories: tuple[Directory, ...] = ()
-    mount_points: tuple[str, ...] = ()
-    absent_sources: tuple[str, ...] = ()
-    """Devices of host_mounts that do not exist."""
-    occupied: tuple[str, ...] = ()
-    """Paths of host_mounts that hold something."""
-    homes: Mapping[str, bool] = field(default_factory=dict)
-    """Whether a distribution is unpacked."""
-    installed: Mapping[str, str] = field(default_factory=dict)
-    """Service -> the name of the home that its link leads to."""
-    opt_free: int = 0
-    between_nodes: Mapping[str, str] = field(default_factory=dict)
-    """How a Kafka node that is configured there talks to brokers and controllers, role ->
-    listener."""
-    protocols: Mapping[str, str] = field(default_factory=dict)
-    """What that node knows, listener -> protocol."""
-    authorizer: str | None = None
-    """That of the node, empty without one, None without a node."""
-    programs: tuple[str, ...] = ()
-    """Those of the wanted programs that are there, by their paths."""
-    site_units: tuple[str, ...] = ()
-    """Those of the units of their packages that the site has enabled, or written itself."""
-    authorities: tuple[str, ...] = ()
-    """The identities of the CAs that the node trusts, as `model.pem` has them, none without the
-    file that Millrace makes."""
-    signed_by: tuple[str, ...] = ()
-    """The identities of those that follow the node's own certificate there."""
-    spark_secret: str | None = None
-    """The digest of the secret that Spark has there, empty without one, None without Spark."""
-    ensemble_secured: bool | None = None
-    """Whether the member of ZooKeeper that is configured there speaks TLS, None without one."""
-    ensemble_client_secured: bool | None = None
-    """The same of a broker as its client."""
-    ensemble_authorities: tuple[str, ...] = ()
-    """The CAs that a member trusts of members."""
-    ensemble_clients: tuple[str, ...] = ()
-    """The CAs that a member trusts of clients."""
-    ensemble_member_signed_by: tuple[str, ...] = ()
-    """The CAs that have signed the certificate of a member there."""
-    operation: Mapping[str, Any] = field(default_factory=dict)
-    """The record of the last rolling change, with its `age` in seconds, empty without one."""
-    secrets: Mapping[str, Any] = field(default_factory=dict)
-    """The record of the generation of the secrets with which the host was deployed, empty without
-    one."""
-    certificates: tuple[Certificate, ...] = ()
-
-    @property
-    def facts(self) -> Facts:
-        """What of it the model follows from."""
-        disks = {directory.path: directory.size >> 20 for directory in self.directories}
-        container = bool(self.container)
-        python = ".".join(map(str, self.system_python[:2]))
-        return Facts(
-            self.os_release, self.machine, self.cores, self.memory_mb, container, disks, python
-        )
+    python: tuple[int, ...]
+    """The version of the Python that runs modules of Ansible."""
+    os_release: Mapping[str, str]
+    """The fields of /etc/os-release."""
+    machine: str
+    """The architecture, as `uname -m` says."""
+    cores: int
+    """How many there are."""
+    memory_mb: int | None
+    """All memory in MiB, None where it is not known."""
+    container: str
+    """The kind of container, empty on a machine."""
+    systemd: bool
+    """Whether systemd is process 1."""
+    selinux: bool
+    """Whether SELinux is enforcing."""
+    swap: tuple[str, ...]
+    """The devices and files to which memory is swapped."""
+    open_files: int | None
+    """How many files a service may open, None where that is not known."""
+    tmp_options: tuple[str, ...]
+    """With which options the file system of /tmp is mounted."""
+    absent_settings: Mapping[str, str]
+    """Names in host_sysctl that the kernel does not have -> a similar one that it has, empty for
+    none."""
 
     @property
     def python_version(self) -> str:
@@ -183,24 +130,200 @@ class Inspection:
         return ".".join(map(str, self.python))
 
     @property
-    def os_name(self) -> str:
+    def name(self) -> str:
         """The system as it calls itself."""
         names = (self.os_release.get(key) for key in ("PRETTY_NAME", "ID"))
         return next(filter(None, names), "unknown")
 
+
+@dataclass(frozen=True)
+class Clock:
+    """The time of the host."""
+
+    synchronised: bool | None
+    """Whether the kernel's clock is synchronised, None where that is not known."""
+    offset: float
+    """In seconds against the control node, less the transfer time of the answer."""
+    service: str
+    """The time service that runs, empty if none does."""
+
+
+@dataclass(frozen=True)
+class Network:
+    """Ports, addresses and the firewall."""
+
+    listeners: Mapping[str, str]
+    """Port -> process for those of the wanted ports on which another process listens."""
+    addresses: Mapping[str, Sequence[str]]
+    """What the host resolves its own advertised names to."""
+    sources: Mapping[str, Sequence[str]]
+    """From which addresses it connects to others, by their names."""
+    nft: bool
+    """Whether nftables is installed."""
+    refused_rules: str
+    """Why nftables refuses the rules of the firewall, empty if it does not."""
+    firewall: tuple[str, ...]
+    """Which files of a firewall of ours are there."""
+
+
+@dataclass(frozen=True)
+class Disks:
+    """File systems, and what data lies on them."""
+
+    directories: tuple[Directory, ...]
+    """The data directories of all services."""
+    mount_points: tuple[str, ...]
+    """All mount points of the host."""
+    absent_sources: tuple[str, ...]
+    """Devices of host_mounts that do not exist."""
+    occupied: tuple[str, ...]
+    """Paths of host_mounts that hold something."""
+    opt_free: int
+    """Free bytes of the file system of /opt/millrace."""
+
+
+@dataclass(frozen=True)
+class Software:
+    """Programs, units and distributions."""
+
+    javas: Mapping[str, str]
+    """Home -> version of each Java there."""
+    refused_java_options: Mapping[str, Mapping[str, str]]
+    """Home -> options that its Java does not take, as `jvm_options.asked` lists them -> its
+    message."""
+    homes: Mapping[str, bool]
+    """Home -> whether its distribution is unpacked."""
+    installed: Mapping[str, str]
+    """Service -> the name of the home that its link leads to."""
+    programs: tuple[str, ...]
+    """Those of the wanted programs that are there, by their paths."""
+    site_units: tuple[str, ...]
+    """Those of the units of their packages that the site has enabled, or written itself."""
+    openssl: bool
+    """Whether OpenSSL is installed."""
+
+
+@dataclass(frozen=True)
+class DeployedKafka:
+    """How the Kafka node is configured that is there."""
+
+    between_nodes: Mapping[str, str]
+    """How it talks to brokers and controllers, role -> listener; empty without a node."""
+    protocols: Mapping[str, str]
+    """What it knows, listener -> protocol; empty without a node."""
+    authorizer: str | None
+    """Its authorizer, empty for none, None without a node."""
+    authorities: tuple[str, ...]
+    """The CAs that it trusts, PEM without frames, none without the file that Millrace makes."""
+    signed_by: tuple[str, ...]
+    """The CAs that follow its own certificate there, PEM without frames."""
+    certificates: tuple[Certificate, ...]
+    """The stores that the wanted configuration names."""
+
+
+@dataclass(frozen=True)
+class DeployedZooKeeper:
+    """How the member of ZooKeeper is configured that is there, and a broker as its client."""
+
+    secured: bool | None
+    """Whether the member speaks TLS, None without one."""
+    client_secured: bool | None
+    """Whether the broker speaks TLS to ZooKeeper, None without such a broker."""
+    authorities: tuple[str, ...]
+    """The CAs that the member trusts of members, PEM without frames."""
+    clients: tuple[str, ...]
+    """The CAs that the member trusts of clients, PEM without frames."""
+    member_signed_by: tuple[str, ...]
+    """The CAs that have signed the certificate of the member, PEM without frames."""
+
+
+@dataclass(frozen=True)
+class DeployedSpark:
+    """What Spark has there, and what its jobs run on."""
+
+    python: tuple[int, ...]
+    """The version of /usr/bin/python3; empty without one, and on a host that is not of Spark."""
+    shared_id: str
+    """The id in the shared directory, empty without one."""
+    secret: str | None
+    """The digest of the secret, empty without one, None without Spark."""
+    refused_schedules: Mapping[str, str]
+    """Times of jobs that systemd does not take -> its message."""
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """What was found on a host, by subject."""
+
+    system: System
+    """The operating system, and the machine or container that it runs on."""
+    clock: Clock
+    """The time of the host."""
+    network: Network
+    """Ports, addresses and the firewall."""
+    disks: Disks
+    """File systems, and what data lies on them."""
+    software: Software
+    """Programs, units and distributions."""
+    kafka: DeployedKafka
+    """The Kafka node that is there."""
+    zookeeper: DeployedZooKeeper
+    """The member of ZooKeeper that is there, and a broker as its client."""
+    spark: DeployedSpark
+    """What Spark has there."""
+    operation: Mapping[str, Any]
+    """The record of the last rolling change, with its `age` in seconds, empty without one."""
+    secrets: Mapping[str, Any]
+    """The record of the generation of the secrets with which the host was deployed, empty without
+    one."""
+
+    @property
+    def facts(self) -> Facts:
+        """What of it the model follows from."""
+        system = self.system
+        return Facts(
+            os_release=system.os_release,
+            machine=system.machine,
+            cores=system.cores,
+            memory_mb=system.memory_mb,
+            container=bool(system.container),
+            disk_mb={directory.path: directory.size >> 20 for directory in self.disks.directories},
+            python=".".join(map(str, self.spark.python[:2])),
+        )
+
     @classmethod
-    def of(cls, data: Mapping[str, Any], clock_offset: float = 0.0) -> Inspection:
-        """Return a module's answer as an inspection; the control node measured the offset."""
-        fields = {
-            "clock_offset": clock_offset,
-            "directories": tuple(
-                Directory(**_tuples(directory)) for directory in data["directories"]
+    def of(cls, answer: Mapping[str, Any], clock_offset: float) -> Inspection:
+        """Return an answer of the module preflight; the control node measured the offset.
+
+        Raises:
+            ValueError: names the fields that the answer lacks.
+
+        """
+        parts = _values(cls, answer, "")
+        clock = {**parts["clock"], "offset": clock_offset}
+        disks = _values(Disks, parts["disks"], "disks.")
+        disks["directories"] = tuple(
+            Directory(**_values(Directory, directory, "disks.directories."))
+            for directory in disks["directories"]
+        )
+        kafka = _values(DeployedKafka, parts["kafka"], "kafka.")
+        kafka["certificates"] = tuple(
+            Certificate(**_tuples(store_facts(store))) for store in kafka["certificates"]
+        )
+        return cls(
+            system=System(**_values(System, parts["system"], "system.")),
+            clock=Clock(**_values(Clock, clock, "clock.")),
+            network=Network(**_values(Network, parts["network"], "network.")),
+            disks=Disks(**disks),
+            software=Software(**_values(Software, parts["software"], "software.")),
+            kafka=DeployedKafka(**kafka),
+            zookeeper=DeployedZooKeeper(
+                **_values(DeployedZooKeeper, parts["zookeeper"], "zookeeper.")
             ),
-            "certificates": tuple(
-                Certificate(**_tuples(certificate)) for certificate in data["certificates"]
-            ),
-        }
-        return cls(**{**_tuples(data), **fields})
+            spark=DeployedSpark(**_values(DeployedSpark, parts["spark"], "spark.")),
+            operation=parts["operation"],
+            secrets=parts["secrets"],
+        )
 
 
 @dataclass(frozen=True)
@@ -208,8 +331,11 @@ class InspectedHost:
     """A host: what the model wants of it, and what was found."""
 
     cluster: Cluster
+    """The cluster that it belongs to."""
     name: str
-    found: Inspection
+    """Its name in the inventory."""
+    inspection: Inspection
+    """What was found."""
     allow_version_change: str = "none"
     """Which way Kafka's version may change over existing data: none, up, down or any."""
     other_operation: str = ""
@@ -245,13 +371,12 @@ class InspectedHost:
     @property
     def kernel_is_its_own(self) -> bool:
         """Whether kernel, limits and clock are the host's own, as they are not in a container."""
-        return not self.found.container
+        return not self.inspection.system.container
 
     def directory(self, path: str) -> Directory | None:
         """Return a data directory as it was found."""
-        return next(
-            (directory for directory in self.found.directories if directory.path == path), None
-        )
+        directories = self.inspection.disks.directories
+        return next((directory for directory in directories if directory.path == path), None)
 
     def data(self) -> Iterator[tuple[DataDirectory, Directory]]:
         """Yield every data directory as it is wanted and as it was found, each path once."""
@@ -267,7 +392,7 @@ class InspectedHost:
         pending = [
             mount["path"]
             for mount in self.host.mounts
-            if mount["src"] and mount["path"] not in self.found.mount_points
+            if mount["src"] and mount["path"] not in self.inspection.disks.mount_points
         ]
         for configured, inspected in self.data():
             if not any(is_below(inspected.path, path) for path in pending):
@@ -277,6 +402,20 @@ class InspectedHost:
 def is_below(path: str, parent: str) -> bool:
     """Return whether a path is `parent` or lies below it."""
     return path == parent or path.startswith(parent.rstrip("/") + "/")
+
+
+def _values(kind: type[Any], data: Mapping[str, Any], place: str) -> dict[str, Any]:
+    """Return the values of an answer for a class whose fields it must all have.
+
+    Raises:
+        ValueError: names those that are missing, each after its place in the answer.
+
+    """
+    missing = [f"{place}{field.name}" for field in fields(kind) if field.name not in data]
+    if missing:
+        message = f"the answer of the module preflight lacks {listing(missing)}"
+        raise ValueError(message)
+    return _tuples(data)
 
 
 def _tuples(data: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,50 +3,30 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from ...module_utils.formats.values import listing
 from ...module_utils.formats.versions import PRODUCTS
-from ..cluster import jvm_options
 from ..cluster.cluster import Cluster
-from ..cluster.jvm_options import RemoteControl, heap_mb, remote_control
+from ..cluster.jvm_options import (
+    RemoteControl,
+    asked,
+    grouped,
+    heap_mb,
+    is_ending,
+    releases_in,
+    remote_control,
+)
 from ..cluster.service import Service
-from .engine import Finding, Findings, rule
-from .shared import HEAP_OPTION, Place, all_services, java_options
+from .engine import Finding, Findings, host_rule, rule
+from .inspection import InspectedHost
+from .shared import HEAP_OPTION, Place, all_services, java_options, java_options_of
 
 _DASHES = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212"
-# Options of Java that take the next word as their value.
-_OPTIONS_WITH_VALUE = (
-    "-cp",
-    "-classpath",
-    "--class-path",
-    "-p",
-    "--module-path",
-    "--upgrade-module-path",
-    "--add-modules",
-    "--add-reads",
-    "--add-exports",
-    "--add-opens",
-    "--limit-modules",
-    "--enable-native-access",
-    "--patch-module",
-)
 _COLLECTOR = re.compile(
     r"-XX:(?P<sign>[+-])(?P<name>Use(?:G1|Z|Parallel|Serial|Shenandoah|Epsilon)GC)"
 )
-_OPENJ9 = re.compile("openj9|semeru", re.IGNORECASE)  # another JVM, with options of its own
-_LENIENT = "-XX:+IgnoreUnrecognizedVMOptions"
-
-
-def _releases(service: Service) -> Sequence[int]:
-    """Return the releases of Java that may run a service; none where options are not recorded."""
-    settings = service.settings
-    for variable in ("java_home", "java_package"):
-        if settings[variable]:
-            text = str(settings[variable])
-            release = None if _OPENJ9.search(text) else jvm_options.release_in(text)
-            return [release] if release in jvm_options.RELEASES else []
-    return jvm_options.RELEASES
+_SUGGESTION = re.compile(r"\s*Did you mean '(?P<option>[^']+)'\?")
 
 
 @rule("java-package", where="java_package")
@@ -54,7 +34,7 @@ def _java_package(cluster: Cluster) -> Findings:
     """The service would not start, or would run on a Java version that it does not support."""
     for host, settings in cluster.hosts.items():
         package = str(settings.settings["java_package"])
-        releases = jvm_options.releases_in(package)
+        releases = releases_in(package)
         supported = {
             f"{PRODUCTS[name].name} {service.version}": version.java
             for name, service in cluster.services(host).items()
@@ -69,23 +49,42 @@ def _java_package(cluster: Cluster) -> Findings:
             yield Finding(problem, fix, hosts=(host,))
 
 
-@rule("java-option", each=java_options)
-def _java_option(service: Service, place: Place, words: list[str]) -> Findings:
-    """The service would not start. Java takes a word that does not begin with a hyphen for the
-    class to run; the cause is often a typographic dash copied from a document.
+@rule("java-option-text", each=java_options)
+def _java_option_text(_: Service, place: Place, words: list[str]) -> Findings:
+    """Java would run another program than the service, or none: it takes a word that does not begin
+    with a hyphen for the class to run. The cause is often a typographic dash copied from a document.
     """
-    releases = _releases(service)
-    for number, word in enumerate(words):
-        before = words[:number]
-        problem = None
-        if (before and before[-1] in _OPTIONS_WITH_VALUE) or word.startswith("@"):
-            continue
-        if not word.startswith("-"):
-            problem = _without_hyphen(word, before)
-        elif releases and _LENIENT not in words:
-            problem = jvm_options.problem(word, before, releases)
-        if problem:
-            yield Finding(*problem, place)
+    before: list[str] = []
+    for option in grouped(words):
+        word = option[0]
+        if is_ending(word):
+            yield Finding(f"With {word} Java does not run the service.", "Delete it.", place)
+            return  # what follows is of that program
+        if not word.startswith(("-", "@")):
+            yield Finding(*_without_hyphen(word, before), place)
+        before += option
+
+
+def _asked(host: InspectedHost) -> Iterator[tuple[InspectedHost, Place, str]]:
+    """Yield each list of options that a host's Java is asked about, with its place."""
+    for _, place, words in java_options_of(host.cluster, host.name):
+        yield host, place, asked(words)
+
+
+@host_rule("java-option", each=_asked)
+def _java_option(host: InspectedHost, place: Place, options: str) -> Findings:
+    """The service would not start. Java ends at the first option that it does not take."""
+    software, home = host.inspection.software, host.host.java.home
+    message = software.refused_java_options.get(home, {}).get(options)
+    if not message:
+        return
+    suggestion = _SUGGESTION.search(message)
+    said = _SUGGESTION.sub("", message).rstrip(".")
+    java = f"Java {software.javas.get(home) or home}"
+    fix = "Correct or delete it."
+    if suggestion:
+        fix = f"Did you mean -XX:{suggestion['option']}? Otherwise delete it."
+    yield Finding(f"{java} refuses these options: {said}.", fix, place)
 
 
 def _without_hyphen(word: str, before: list[str]) -> tuple[str, str]:

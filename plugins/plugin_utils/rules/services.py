@@ -226,7 +226,7 @@ def _heap_over_half(node: KafkaNode) -> Findings:
 def _port_in_use(host: InspectedHost) -> Findings:
     """The service would fail to start after everything else was changed."""
     for variable, port in host.cluster.ports(host.name):
-        process = host.found.listeners.get(str(port))
+        process = host.inspection.network.listeners.get(str(port))
         if process:
             fix = "Stop it, or set another port."
             yield Finding(f"Port {port} is in use by {process}.", fix, variable)
@@ -253,7 +253,7 @@ def _advertised_is_loopback(host: InspectedHost) -> Findings:
 def _loopback(host: InspectedHost, name: str, peers: list[str]) -> Findings:
     """Find a service's name that is only a loopback address, where there are other hosts."""
     service = host.cluster.services(host.name).get(name)
-    addresses = host.found.addresses.get(service.address, ()) if service else ()
+    addresses = host.inspection.network.addresses.get(service.address, ()) if service else ()
     if not service or not addresses or peers == [host.name]:
         return
     if all(ipaddress.ip_address(address.partition("%")[0]).is_loopback for address in addresses):

@@ -124,26 +124,40 @@ def properties(
     """
 
     def each(cluster: Cluster) -> Iterator[tuple[str, Service, Property]]:
-        for host, inventory in cluster.inventory.hosts.items():
-            for name, service in cluster.services(host).items():
-                for layer in service.own_layers if name in services else ():
-                    for property_key, value in service.layers[layer].items():
-                        if key in ("", property_key) and (property_key in service.owned) == owned:
-                            hidden = not inventory.expressions.keys().isdisjoint(
-                                (layer, f"{layer}[{property_key}]")
-                            )
-                            yield host, service, Property(layer, property_key, value, hidden)
+        for host in cluster.inventory.hosts:
+            for service, setting in _properties_of(cluster, host, *services):
+                if key in ("", setting.key) and (setting.key in service.owned) == owned:
+                    yield host, service, setting
 
     return each
 
 
+def _properties_of(
+    cluster: Cluster, host: str, *services: str
+) -> Iterator[tuple[Service, Property]]:
+    """Yield each property that the inventory sets for services of a host."""
+    expressions = cluster.inventory.hosts[host].expressions.keys()
+    for name, service in cluster.services(host).items():
+        for layer in service.own_layers if name in services else ():
+            for key, value in service.layers[layer].items():
+                hidden = not expressions.isdisjoint((layer, f"{layer}[{key}]"))
+                yield service, Property(layer, key, value, hidden)
+
+
 def java_options(cluster: Cluster) -> Iterator[tuple[str, Service, Place, list[str]]]:
     """Yield each host's services with the place and the words of each list of Java's options."""
-    for host, service in all_services(cluster):
-        yield host, service, service.jvm.options_variable, service.jvm.words
-    for host, service, setting in properties("spark")(cluster):
-        if _OF_APPLICATIONS.fullmatch(setting.key):
-            yield host, service, setting.where, java_words(setting.value)
+    for host in cluster.hosts:
+        for service, where, words in java_options_of(cluster, host):
+            yield host, service, where, words
+
+
+def java_options_of(cluster: Cluster, host: str) -> Iterator[tuple[Service, Place, list[str]]]:
+    """Yield the same of one host."""
+    for service in cluster.services(host).values():
+        yield service, service.jvm.options_variable, service.jvm.words
+    for service, setting in _properties_of(cluster, host, "spark"):
+        if _OF_APPLICATIONS.fullmatch(setting.key) and setting.key not in service.owned:
+            yield service, setting.where, java_words(setting.value)
 
 
 def place(node: KafkaNode, *keys: str) -> str:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Sequence
-from pathlib import Path
 
-from ...module_utils.formats.key_table import nearest
 from ...module_utils.formats.values import integer, listing, mapping
 from ...module_utils.formats.versions import PRODUCTS
 from ..cluster.host import HostSettings
@@ -21,9 +18,6 @@ OPEN_FILES = 100_000  # the minimum that Kafka's documentation recommends ("Hard
 _PYTHON = (3, 9)
 _CLOCK_SECONDS = 0.5
 _TMP = "/tmp"  # noqa: S108 - where the JVM unpacks; its mount is checked, nothing is written
-# Of Linux 6.18, without those of each device.
-_KERNEL_SETTINGS = Path(__file__).parents[1] / "cluster/kernel_settings.txt"
-_NEARLY = 0.9
 _HIGHEST = {"vm.swappiness": 200, "vm.dirty_ratio": 100, "vm.dirty_background_ratio": 100}
 _TIME_SERVICES = {"chronyd": "chrony", "ntpd": "ntpsec", "timesyncd": "systemd-timesyncd"}
 _PROGRAM = re.compile(r"/bin(?:/java)?$")
@@ -37,27 +31,27 @@ def _tested_systems() -> str:
 @host_rule("operating-system", where="/etc/os-release")
 def _operating_system(host: InspectedHost) -> Findings:
     """Package names, paths and services are known only for these families."""
-    if host.found.facts.family is None:
-        yield Finding(f"The system is {host.found.os_name}.", f"Use {_tested_systems()}.")
+    if host.inspection.facts.family is None:
+        yield Finding(f"The system is {host.inspection.system.name}.", f"Use {_tested_systems()}.")
 
 
 @host_rule("system-untested", where="/etc/os-release", severity="warning")
 def _system_untested(host: InspectedHost) -> Findings:
     """Package names, paths and services are taken from its documentation; they are not tested."""
-    facts = host.found.facts
+    facts = host.inspection.facts
     if facts.family and facts.os_release.get("ID") not in facts.family.tested:
-        problem = f"The system is {host.found.os_name}, which has not been tested."
+        problem = f"The system is {host.inspection.system.name}, which has not been tested."
         yield Finding(problem, f"Use {_tested_systems()}, or try it on a spare host first.")
 
 
 @host_rule("release-untested", where="/etc/os-release", severity="warning")
 def _release_untested(host: InspectedHost) -> Findings:
     """It is not tested; its Java may be one that the products do not accept."""
-    family, release = host.found.facts.family, host.found.facts.release
+    family, release = host.inspection.facts.family, host.inspection.facts.release
     chosen_java = host.host.settings["java_home"] or host.host.settings["java_package"]
     if family and release not in family.java_releases and not chosen_java:
         tested = listing(family.java_releases, "and")
-        system = f"{release or 'unknown'} of {host.found.os_name}"
+        system = f"{release or 'unknown'} of {host.inspection.system.name}"
         problem = f"The release {system} is not one of {tested}."
         yield Finding(problem, "Set java_package or java_home.")
 
@@ -65,25 +59,25 @@ def _release_untested(host: InspectedHost) -> Findings:
 @host_rule("python-too-old", where="ansible_python_interpreter")
 def _python_too_old(host: InspectedHost) -> Findings:
     """The modules that run on the host need it."""
-    if host.found.python < _PYTHON:
+    if host.inspection.system.python < _PYTHON:
         fix = "Install Python 3.9 or newer and set ansible_python_interpreter to it."
-        yield Finding(f"Python is {host.found.python_version}.", fix)
+        yield Finding(f"Python is {host.inspection.system.python_version}.", fix)
 
 
 @host_rule("no-systemd", where="process 1")
 def _no_systemd(host: InspectedHost) -> Findings:
     """Every service is a systemd unit."""
-    if not host.found.systemd:
+    if not host.inspection.system.systemd:
         yield Finding("Process 1 is not systemd.", "Boot the host with systemd.")
 
 
 @host_rule("selinux", where="SELinux", severity="warning")
 def _selinux(host: InspectedHost) -> Findings:
     """Millrace ships no SELinux policy, so SELinux may deny services access to their files."""
-    if not host.found.selinux:
+    if not host.inspection.system.selinux:
         return
     fix = "Watch the audit log, or set SELinux to permissive."
-    family = host.found.facts.family
+    family = host.inspection.facts.family
     contexts = family.selinux.get("contexts", {}) if family else {}
     if contexts:
         names = {"data": "the data directories"}
@@ -106,17 +100,6 @@ def _java_home(settings: HostSettings) -> Findings:
         yield Finding(f"java_home is {home}.", fix)
 
 
-@rule("sysctl-name", each=hosts, where="host_sysctl")
-def _sysctl_name(settings: HostSettings) -> Findings:
-    """systemd only logs an unknown kernel setting, and the intended one keeps its value."""
-    for name in mapping(settings.settings["host_sysctl"]):
-        written = str(name).removeprefix("-").replace("/", ".")
-        if written in _kernel_settings():
-            continue  # the most similar of a thousand takes long to find
-        if near := nearest(written, list(_kernel_settings()), _NEARLY):
-            yield Finding(f"The kernel has no setting {name}.", f"Did you mean {near}?")
-
-
 @rule("sysctl-value", each=hosts, where="host_sysctl")
 def _sysctl_value(settings: HostSettings) -> Findings:
     """The kernel refuses it, and keeps the value that it has."""
@@ -136,23 +119,28 @@ def _time_service(settings: HostSettings) -> Findings:
         yield Finding(f"There is no package {name}.", fix)
 
 
-@functools.cache
-def _kernel_settings() -> frozenset[str]:
-    return frozenset(_KERNEL_SETTINGS.read_text("utf-8").split())
+@host_rule("sysctl-name", where="host_sysctl", in_container="warning")
+def _sysctl_name(host: InspectedHost) -> Findings:
+    """systemd only logs an unknown kernel setting, and the intended one keeps its value."""
+    for name, similar in host.inspection.system.absent_settings.items():
+        fix = f"Did you mean {similar}?" if similar else "Correct the name."
+        fix += " If a module such as nf_conntrack brings it, load that at boot (modules-load.d)."
+        fix += f" Write -{name} if it may be missing."
+        yield Finding(f"The kernel has no setting {name}.", fix)
 
 
 @host_rule("swap", where="/proc/swaps", severity="warning")
 def _swap(host: InspectedHost) -> Findings:
     """A JVM whose heap is swapped out pauses for seconds and loses its session."""
-    if host.found.swap and host.kernel_is_its_own:
+    if host.inspection.system.swap and host.kernel_is_its_own:
         fix = "Run swapoff --all and remove it from /etc/fstab."
-        yield Finding(f"Swap is on: {listing(host.found.swap)}.", fix)
+        yield Finding(f"Swap is on: {listing(host.inspection.system.swap)}.", fix)
 
 
 @host_rule("open-files", where="fs.nr_open and the limits of process 1", in_container="warning")
 def _open_files(host: InspectedHost) -> Findings:
     """A broker holds several files for each segment and one for each connection."""
-    limit = host.found.open_files
+    limit = host.inspection.system.open_files
     if limit is not None and limit < OPEN_FILES:
         problem = f"A service may open at most {limit} files; its unit asks for {OPEN_FILES}."
         fix = f"Set fs.nr_open to at least {OPEN_FILES} (host_sysctl)."
@@ -167,7 +155,7 @@ def _tmp_noexec(host: InspectedHost) -> Findings:
     options = " ".join(host.host.settings["kafka_java_options"])
     elsewhere = all(name in options for name in _TMP_OPTIONS)
     needed = host.spark or (host.kafka and not elsewhere)
-    if needed and "noexec" in host.found.tmp_options:
+    if needed and "noexec" in host.inspection.system.tmp_options:
         fix = f"Run mount -o remount,exec {_TMP} and correct /etc/fstab or tmp.mount."
         yield Finding(f"{_TMP} is mounted noexec.", fix)
 
@@ -176,7 +164,7 @@ def _tmp_noexec(host: InspectedHost) -> Findings:
 def _java(host: InspectedHost) -> Findings:
     """The service would not start, or would run on a Java version that it does not support."""
     home, settings = host.host.java.home, host.host.settings
-    installed = host.found.javas.get(home)
+    installed = host.inspection.software.javas.get(home)
     if installed is None and settings["java_home"] and not settings["java_package"]:
         fix = "Correct java_home, or leave it empty for a package."
         yield Finding(f"{home}/bin/java does not exist.", fix, "java_home")
@@ -205,7 +193,7 @@ def _java_package_home(host: InspectedHost) -> Findings:
 
 def java_version(host: InspectedHost) -> int | None:
     """Return the feature release of the Java that will run, None where it cannot be known."""
-    installed = host.found.javas.get(host.host.java.home)
+    installed = host.inspection.software.javas.get(host.host.java.home)
     package = host.host.settings["java_package"]
     if installed is None and not package:
         return host.host.java.version
@@ -227,9 +215,9 @@ def _java_differs(hosts: Sequence[InspectedHost]) -> Findings:
 def _clock_unsynchronised(host: InspectedHost) -> Findings:
     """Retention, timeouts, certificates and the order of events in logs depend on the clock."""
     # Without a service the role host installs one.
-    service = host.found.time_service
+    service = host.inspection.clock.service
     checked = host.host.time_service and (service or not host.kernel_is_its_own)
-    if checked and host.found.clock_synchronised is False:
+    if checked and host.inspection.clock.synchronised is False:
         by = f", although {service} runs" if service else ""
         fix = "Check timedatectl; set host_time_service: '' if there is no time server."
         if not host.kernel_is_its_own:
@@ -240,7 +228,7 @@ def _clock_unsynchronised(host: InspectedHost) -> Findings:
 @host_rule("clock-offset", where="clock", in_container="warning")
 def _clock_offset(host: InspectedHost) -> Findings:
     """Records get wrong timestamps, and certificates seem expired or not yet valid."""
-    offset = host.found.clock_offset
+    offset = host.inspection.clock.offset
     if abs(offset) > _CLOCK_SECONDS:
         side = "ahead of" if offset > 0 else "behind"
         fix = "Synchronise the clocks of both."

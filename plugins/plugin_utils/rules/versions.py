@@ -146,7 +146,7 @@ def _installed_and_wanted(host: InspectedHost) -> Iterator[tuple[str, str, str]]
     Only what has written data counts: without it any version may be installed.
     """
     configured = host.kafka.version if host.kafka else ""
-    match = _HOME.match(host.found.installed.get("kafka", ""))
+    match = _HOME.match(host.inspection.software.installed.get("kafka", ""))
     used = any(directory.meta is not None for _, directory in host.data())
     if used and match and re.match(r"\d+\.\d+", configured):
         yield match[1], configured, host.allow_version_change

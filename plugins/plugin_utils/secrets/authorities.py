@@ -16,12 +16,12 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from ...module_utils.formats.pem import same_authority
 from ...module_utils.host.files import write_own
 from ..cluster import ca_change, transition
 from ..cluster.ca_change import FORMER, NEXT, PhaseError
 from ..cluster.inventory import Secrets
 from ..cluster.transition import Transition
+from ..cluster.x509 import same_authority
 from ..services.connect import model as connect
 from ..services.kafka.security import AUTHORITY, AUTHORITY_FILE
 from ..services.zookeeper import tls as zookeeper_tls

@@ -97,32 +97,34 @@ class Client:
             delete = (library.AlterConfigOp.DELETE, None)
             self._set(
                 {
-                    node: {key: own.get(key, delete) for key in settings}
-                    for node, own in before.items()
+                    node: {key: former.get(key, delete) for key in settings}
+                    for node, former in before.items()
                 }
             )
 
     def setting(self, key: str) -> str:
         """The value that is in force on the first broker."""
         node = str(min(self.topology.brokers))
-        answer = self.admin.describe_configs(
+        described = self.admin.describe_configs(
             [_resource("BROKER", node, [key])], config_filter="all"
         )
-        return str(answer["broker"][node][key]["value"])
+        return str(described["broker"][node][key]["value"])
 
     def _dynamic(self, node: int) -> dict[str, str]:
         """A broker's dynamic settings."""
-        found = self.admin.describe_configs([_resource("BROKER", str(node))])["broker"][str(node)]
-        return {key: one["value"] for key, one in found.items()}
+        described = self.admin.describe_configs([_resource("BROKER", str(node))])["broker"][
+            str(node)
+        ]
+        return {key: entry["value"] for key, entry in described.items()}
 
     def _set(self, settings: Mapping[int, dict[str, Any]]) -> None:
         self._alter([_resource("BROKER", str(node), config) for node, config in settings.items()])
 
     def _alter(self, resources: list[Any]) -> None:
         # Kafka 3.9 does not describe the rates of throttles, yet takes them.
-        answer = self.admin.alter_configs(resources, raise_on_unknown=False)
-        results = [result for kind in answer.values() for result in kind.values()]
-        assert results == ["OK"] * len(resources), answer
+        response = self.admin.alter_configs(resources, raise_on_unknown=False)
+        results = [result for kind in response.values() for result in kind.values()]
+        assert results == ["OK"] * len(resources), response
 
 
 def _resource(kind: str, *words: Any) -> Any:
@@ -152,6 +154,6 @@ def forget(admin: Any, group: str) -> None:
 
 def drain(consumer: Any) -> list[Any]:
     """What a consumer reads from its positions to the ends as of now, partition by partition."""
-    found = read_to_ends(consumer, time.monotonic() + scaled(SECONDS))
+    records = read_to_ends(consumer, time.monotonic() + scaled(SECONDS))
     # Stable: within a partition it is the order in which they came.
-    return sorted(found, key=lambda record: record.partition)
+    return sorted(records, key=lambda record: record.partition)

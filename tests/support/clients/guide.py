@@ -12,22 +12,29 @@ import yaml
 
 from tests.support.lab.topology import ROOT
 
-GUIDE = ROOT / "docs/guide.md"
-OPERATIONS = ROOT / "docs/operations.md"
-SPARK = ROOT / "docs/spark.md"
-JOBS = ROOT / "docs/jobs.md"
-STREAMING_SQL = ROOT / "docs/streaming-sql.md"
-CLIENTS = ROOT / "docs/clients.md"
-IMAGES = ROOT / "docs/images.md"
+GUIDE = ROOT / "docs/operate/guide.md"
+OPERATIONS = ROOT / "docs/operate/operations.md"
+SPARK = ROOT / "docs/develop/spark.md"
+JOBS = ROOT / "docs/develop/jobs.md"
+STREAMING_SQL = ROOT / "docs/develop/streaming-sql.md"
+CLIENTS = ROOT / "docs/develop/clients.md"
+IMAGES = ROOT / "docs/develop/images.md"
+KAFKA_CLUSTER = ROOT / "docs/deploy/kafka.md"
+PIPELINE = ROOT / "docs/deploy/pipeline.md"
+ALERTS = ROOT / "docs/operate/alerts.md"
+CONTROL_NODE = ROOT / "docs/operate/control_node.md"
+DISK = ROOT / "docs/operate/disk.md"
+TEAMS = ROOT / "docs/operate/teams.md"
+UNREACHABLE = ROOT / "docs/operate/unreachable.md"
 
 
 def section(title: str, document: Path = GUIDE) -> str:
     """Return a section with its subsections."""
-    found = re.search(
+    match = re.search(
         rf"^## {re.escape(title)}\n(.*?)(?=^## |\Z)", document.read_text(), re.M | re.S
     )
-    assert found, f"{document.name} has no section {title}"
-    return found[1]
+    assert match, f"{document.name} has no section {title}"
+    return match[1]
 
 
 def blocks(title: str, language: str, document: Path = GUIDE) -> list[str]:
@@ -37,8 +44,17 @@ def blocks(title: str, language: str, document: Path = GUIDE) -> list[str]:
 
 def commands(title: str, document: Path = GUIDE) -> list[str]:
     """Return the shell commands of a section, each on one line."""
-    text = "".join(blocks(title, "sh", document))
-    return [" ".join(line.split()) for line in text.replace("\\\n", " ").splitlines() if line]
+    return _lines(blocks(title, "sh", document))
+
+
+def page_commands(document: Path) -> list[str]:
+    """Return the shell commands of a page, each on one line."""
+    return _lines(re.findall(r"^```sh\n(.*?)^```$", document.read_text(), flags=re.M | re.S))
+
+
+def _lines(texts: list[str]) -> list[str]:
+    joined = "".join(texts).replace("\\\n", " ")
+    return [" ".join(line.split()) for line in joined.splitlines() if line]
 
 
 def rows(title: str, document: Path) -> list[list[str]]:
@@ -53,5 +69,5 @@ def extra_variables(words: list[str]) -> Iterator[tuple[str, Any]]:
         if option == "-e" and value.startswith("{"):
             yield from yaml.safe_load(value).items()
         elif option == "-e":
-            name, _, given = value.partition("=")
-            yield name, given
+            name, _, setting = value.partition("=")
+            yield name, setting

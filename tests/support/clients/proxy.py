@@ -116,10 +116,10 @@ def _exactly(source: socket.socket, count: int) -> bytes:
     """So many bytes; raises ConnectionError if the other end has closed."""
     data = b""
     while len(data) < count:
-        more = source.recv(count - len(data))
-        if not more:
+        chunk = source.recv(count - len(data))
+        if not chunk:
             raise ConnectionError
-        data += more
+        data += chunk
     return data
 
 

@@ -22,7 +22,7 @@ SECONDS = 120
 @contextmanager
 def consumer(connection: Connection, **settings: object) -> Iterator[Any]:
     """A consumer of committed records from the beginning, closed at the end."""
-    found = clients.consumer(
+    reader = clients.consumer(
         connection,
         auto_offset_reset="earliest",
         enable_auto_commit=False,
@@ -30,16 +30,16 @@ def consumer(connection: Connection, **settings: object) -> Iterator[Any]:
         **settings,
     )
     try:
-        yield found
+        yield reader
     finally:
-        found.close(autocommit=False)
+        reader.close(autocommit=False)
 
 
 def _parts(reader: Any, topics: Sequence[str]) -> list[Any]:
     return [
-        TopicPartition(topic, part)
+        TopicPartition(topic, partition)
         for topic in topics
-        for part in sorted(reader.partitions_for_topic(topic) or ())
+        for partition in sorted(reader.partitions_for_topic(topic) or ())
     ]
 
 
@@ -56,8 +56,8 @@ def records(connection: Connection, name: str) -> list[Any]:
 
 def topic(connection: Connection, name: str) -> list[Read]:
     """All records of a topic, one partition after the other."""
-    found = map(_read, records(connection, name))
-    return sorted(found, key=lambda one: (one.partition, one.offset))
+    reads = map(_read, records(connection, name))
+    return sorted(reads, key=lambda read: (read.partition, read.offset))
 
 
 def as_group(connection: Connection, group: str, *topics: str) -> dict[str, list[Read]]:
@@ -65,24 +65,24 @@ def as_group(connection: Connection, group: str, *topics: str) -> dict[str, list
 
     All partitions are its own, so that no rebalance gives it records twice.
     """
-    found: dict[str, list[Read]] = {name: [] for name in topics}
+    reads: dict[str, list[Read]] = {name: [] for name in topics}
     with consumer(connection, group_id=group) as reader:
         reader.assign(_parts(reader, topics))
         for record in clients.read_to_ends(reader, time.monotonic() + scaled(SECONDS)):
-            found[record.topic].append(_read(record))
+            reads[record.topic].append(_read(record))
         reader.commit()
-    return found
+    return reads
 
 
 def committed(connection: Connection, group: str) -> dict[tuple[str, int], int]:
     """Topic and partition -> the offset from which a group goes on."""
     with clients.admin(connection) as admin:
-        found = admin.list_group_offsets(group)[group]
-    return {(at.topic, at.partition): int(one.offset) for at, one in found.items()}
+        offsets = admin.list_group_offsets(group)[group]
+    return {(at.topic, at.partition): int(position.offset) for at, position in offsets.items()}
 
 
 def ends(connection: Connection, name: str) -> dict[int, int]:
     """Partition -> the end of its log."""
     with consumer(connection) as reader:
-        found = reader.end_offsets(_parts(reader, [name]))
-    return {at.partition: int(end) for at, end in found.items()}
+        offsets = reader.end_offsets(_parts(reader, [name]))
+    return {at.partition: int(end) for at, end in offsets.items()}

@@ -72,9 +72,9 @@ class Registrations:
                 registered = SchemaRegistryClient(client).register_schema(name, schema)
                 self.ids[name] = registered
                 looked_up = partial(looked_up_by, client, registered)
-                found = wait_for(looked_up, seconds=LAG_SECONDS, what=f"the schema {registered}")
-                if json.loads(str(found.schema_str)) != record:
-                    self.errors.append(f"{name}: {found.schema_str}")
+                stored = wait_for(looked_up, seconds=LAG_SECONDS, what=f"the schema {registered}")
+                if json.loads(str(stored.schema_str)) != record:
+                    self.errors.append(f"{name}: {stored.schema_str}")
             except Exception as error:  # each one is a client that had to give up
                 self.errors.append(f"{name}: {error!r}")
 

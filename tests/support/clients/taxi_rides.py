@@ -54,8 +54,8 @@ class RideRecord:
 def schema(name: str, fields: dict[str, str]) -> str:
     """The text of an Avro schema."""
     columns = [{"name": field, "type": kind} for field, kind in fields.items()]
-    whole = {"namespace": NAMESPACE, "type": "record", "name": name, "fields": columns}
-    return json.dumps(whole, indent=2)
+    record = {"namespace": NAMESPACE, "type": "record", "name": name, "fields": columns}
+    return json.dumps(record, indent=2)
 
 
 KEY = schema("RideRecordKey", {"vendor_id": INT})
@@ -92,30 +92,30 @@ def consume(topic: str, group: str, count: int) -> list[tuple[RideRecordKey, Rid
     from_key = AvroDeserializer(
         schema_registry_client=registry,
         schema_str=KEY,
-        from_dict=lambda found, _: RideRecordKey(**found),
+        from_dict=lambda fields, _: RideRecordKey(**fields),
     )
     from_value = AvroDeserializer(
         schema_registry_client=registry,
         schema_str=VALUE,
-        from_dict=lambda found, _: RideRecord(**found),
+        from_dict=lambda fields, _: RideRecord(**fields),
     )
     consumer = Consumer(
         {"bootstrap.servers": SERVERS, "group.id": group, "auto.offset.reset": "earliest"}
     )
     consumer.subscribe(topics=[topic])
-    found: list[tuple[RideRecordKey, RideRecord]] = []
-    while len(found) < count:
+    records: list[tuple[RideRecordKey, RideRecord]] = []
+    while len(records) < count:
         message = consumer.poll(SECONDS)
         assert message, "nothing came"
         assert not message.error(), message.error()
-        found.append(
+        records.append(
             (
                 from_key(message.key(), SerializationContext(topic, MessageField.KEY)),
                 from_value(message.value(), SerializationContext(topic, MessageField.VALUE)),
             )
         )
     consumer.close()
-    return found
+    return records
 
 
 def main(topic: str, group: str, count: int) -> None:
@@ -126,11 +126,11 @@ def main(topic: str, group: str, count: int) -> None:
         for number in range(count)
     ]
     produce(topic, rides)
-    found = consume(topic, group, count)
-    assert sorted(map(repr, found)) == sorted(
+    records = consume(topic, group, count)
+    assert sorted(map(repr, records)) == sorted(
         repr((RideRecordKey(ride.vendor_id), ride)) for ride in rides
     )
-    sys.stdout.write(f"{len(found)} rides\n")
+    sys.stdout.write(f"{len(records)} rides\n")
 
 
 if __name__ == "__main__":

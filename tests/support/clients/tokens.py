@@ -41,10 +41,10 @@ class Issuer:
     def token(self, **claims: object) -> str:
         """A signed token of this issuer; a claim that is None is left out (RFC 7519)."""
         now = int(time.time())
-        every = {"iss": self.name, "iat": now, "exp": now + _LIFE_SECONDS, **claims}
-        parts = _parts({"alg": "RS256", "typ": "JWT", "kid": _KEY}, every)
-        signature = self._key.sign(parts.encode(), padding.PKCS1v15(), hashes.SHA256())
-        return f"{parts}.{_base64url(signature)}"
+        all_claims = {"iss": self.name, "iat": now, "exp": now + _LIFE_SECONDS, **claims}
+        signing_input = _parts({"alg": "RS256", "typ": "JWT", "kid": _KEY}, all_claims)
+        signature = self._key.sign(signing_input.encode(), padding.PKCS1v15(), hashes.SHA256())
+        return f"{signing_input}.{_base64url(signature)}"
 
 
 def unsigned(token: str) -> str:
@@ -54,8 +54,8 @@ def unsigned(token: str) -> str:
 
 
 def _parts(header: Mapping[str, Any], claims: Mapping[str, Any]) -> str:
-    given = {key: one for key, one in claims.items() if one is not None}
-    return ".".join(_base64url(json.dumps(one).encode()) for one in (header, given))
+    payload = {key: value for key, value in claims.items() if value is not None}
+    return ".".join(_base64url(json.dumps(segment).encode()) for segment in (header, payload))
 
 
 def topics(servers: str, authority: str, token: str, seconds: float) -> set[str]:
@@ -81,7 +81,9 @@ def topics(servers: str, authority: str, token: str, seconds: float) -> set[str]
             return {*client.list_topics(timeout=2).topics}
         except KafkaException:
             client.poll(0)  # serves the callback of errors
-            refused = [one for one in refusals if one.code() == KafkaError._AUTHENTICATION]
+            refused = [
+                refusal for refusal in refusals if refusal.code() == KafkaError._AUTHENTICATION
+            ]
             if refused:
                 raise PermissionError(refused[0].str()) from None
             if time.monotonic() > deadline:

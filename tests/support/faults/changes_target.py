@@ -49,8 +49,8 @@ class Changes(SparkTarget):
 
     def worker_of(self, name: str) -> str:
         """The host whose worker has the first task of a connector."""
-        found = self.captured.rest.call("GET", f"/connectors/{name}/status")["tasks"]
-        return by_address(self.topology.cluster.connect)[found[0]["worker_id"]]
+        tasks = self.captured.rest.call("GET", f"/connectors/{name}/status")["tasks"]
+        return by_address(self.topology.cluster.connect)[tasks[0]["worker_id"]]
 
     def missing(self) -> list[str]:
         return [*super().missing(), *([] if self.both_run else ["a connector does not run"])]
@@ -62,9 +62,9 @@ class Changes(SparkTarget):
         if "FAILED" in states:
             self.captured.connectors("running", "-e", "connector_restart=failed")
 
-    def wait_for_acks(self, more: int = 0, seconds: float = SECONDS) -> None:
+    def wait_for_acks(self, count: int = 0, seconds: float = SECONDS) -> None:
         """What was changed has to be in the results."""
-        del more, seconds
+        del count, seconds
         self.captured.settled()
 
 

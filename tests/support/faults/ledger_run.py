@@ -32,8 +32,8 @@ def suite(
     """The ledger of all of a topology's faults, whose folder the page is made of."""
     folder = RUNS / topology.name
     shutil.rmtree(folder, ignore_errors=True)
-    with ledger_running(topology, hosts, plays, folder, kind, **ledger) as found:
-        yield found
+    with ledger_running(topology, hosts, plays, folder, kind, **ledger) as target:
+        yield target
 
 
 @contextmanager
@@ -56,7 +56,7 @@ def ledger_running(
     config = write_client_config(
         topology.connection, folder / "client.properties", request_timeout_ms=request_timeout_ms
     )
-    process = subprocess.Popen(  # noqa: S603 - our own program
+    process = subprocess.Popen(
         [
             sys.executable,
             "-m",
@@ -103,20 +103,20 @@ def remove_topics(target: Target) -> None:
     One whose creation was refused may have been recorded, and created once there was a majority.
     """
     with clients.admin(target.topology.connection) as admin:
-        own = [one for one in admin.list_topics() if one.startswith(target.topic)]
-        admin.delete_topics(own)
+        topics = [topic for topic in admin.list_topics() if topic.startswith(target.topic)]
+        admin.delete_topics(topics)
 
 
 def report() -> str:
     """Write the page of all topologies that had faults; returns the output."""
-    runs = sorted(found.parent for found in RUNS.glob("*/faults.json"))
+    runs = sorted(path.parent for path in RUNS.glob("*/faults.json"))
     PAGE.unlink(missing_ok=True)
     return ledger("page", *runs, "--out", PAGE)
 
 
 def ledger(command: str, *arguments: str | Path) -> str:
     """The output of a command of the ledger on a run that has begun."""
-    done = subprocess.run(  # noqa: S603 - our own program
+    done = subprocess.run(
         [sys.executable, "-m", "apps.ledger", command, *arguments],
         cwd=ROOT,
         env=environment(),
@@ -149,7 +149,9 @@ def assert_nothing_lost(target: Target, limited: Collection[str]) -> None:
     assert verdict["verdict"] == "PASS", text
     assert verdict["counts"]["replicas"] == len(target.topology.brokers), text
     gaps = {change["phase"]: change["gap"] for change in verdict["changes"]}
-    limits = {one.name: one.limit_seconds for one in target.records if one.name in limited}
+    limits = {
+        record.name: record.limit_seconds for record in target.records if record.name in limited
+    }
     assert len(limits) == len(limited)
     late = {
         name: (gaps[name], limit)
@@ -165,4 +167,4 @@ def fetch(target: Target, where: str, folder: Path) -> None:
     for path in target.topology.cluster.kafka[where].data_dirs:
         command = f"cd {path} && tar -c {target.topic}-[0-9]*/*.log 2> /dev/null | base64 -w0"
         packed = target.sh(where, command)
-        subprocess.run(["tar", "-xo"], input=base64.b64decode(packed), cwd=folder, check=True)  # noqa: S607 - the system's
+        subprocess.run(["tar", "-xo"], input=base64.b64decode(packed), cwd=folder, check=True)

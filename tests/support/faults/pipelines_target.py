@@ -48,10 +48,11 @@ WEATHER = (
 
 @dataclass(kw_only=True)
 class Pipelines(SparkTarget):
-    """All of `RESULTS` from the topic `topic` to Kafka; `folder_there` is shared by the hosts."""
+    """All of `RESULTS` from the topic `topic` to Kafka."""
 
     driver: str
     folder_there: str
+    """Shared by the hosts."""
     events: Sequence[Message]
     publisher: Publisher
     weather: str
@@ -91,7 +92,7 @@ class Pipelines(SparkTarget):
         )
         self.sh(self.driver, command)
         self.weather_until = until
-        assigned = [partition_of(one.key, self.partitions) for one in self.events]
+        assigned = [partition_of(event.key, self.partitions) for event in self.events]
         publish(self.publisher, self.events, assigned, todo)
         self.fed += len(todo)
 
@@ -110,12 +111,12 @@ class Pipelines(SparkTarget):
             ' if [ -n "$batch" ]; then cat $name/offsets/$batch; echo; fi; done; true',
             self.folder_there,
         )
-        found = dict.fromkeys(RESULTS, 0)
-        for one in f"\n{listing}".split("\n= ")[1:]:
-            name, _, text = one.partition("\n")
+        counts = dict.fromkeys(RESULTS, 0)
+        for entry in f"\n{listing}".split("\n= ")[1:]:
+            name, _, text = entry.partition("\n")
             if text:
-                found[name] = sum(next_offsets(text, self.topic).values())
-        return found
+                counts[name] = sum(next_offsets(text, self.topic).values())
+        return counts
 
     def in_the_middle(self) -> dict[str, int]:
         """Feed a slice, and wait until the first batch of it is done: none can have read it all."""
@@ -123,12 +124,12 @@ class Pipelines(SparkTarget):
         self.feed()
 
         def begun() -> dict[str, int] | None:
-            found = self.read()
-            return found if max(found.values()) > before else None
+            counts = self.read()
+            return counts if max(counts.values()) > before else None
 
-        found = wait_for(begun, seconds=SECONDS, what=f"more than {before} events read")
-        assert max(found.values()) < self.fed, f"{found} of {self.fed}: nothing is left to do"
-        return found
+        counts = wait_for(begun, seconds=SECONDS, what=f"more than {before} events read")
+        assert max(counts.values()) < self.fed, f"{counts} of {self.fed}: nothing is left to do"
+        return counts
 
     def drained(self) -> None:
         """Wait until each pipeline has read all that it was fed."""
@@ -146,13 +147,13 @@ class Pipelines(SparkTarget):
 
         def known() -> str | None:
             apps = master_state(self.topology, active_master(self.topology))["activeapps"]
-            return next((one["id"] for one in apps if one["name"].startswith(self.topic)), None)
+            return next((app["id"] for app in apps if app["name"].startswith(self.topic)), None)
 
         return wait_for(known, seconds=60, what=f"an application {self.topic}")
 
-    def wait_for_acks(self, more: int = 0, seconds: float = SECONDS) -> None:
+    def wait_for_acks(self, count: int = 0, seconds: float = SECONDS) -> None:
         """The pipelines are the load: they have to read on."""
-        del more, seconds
+        del count, seconds
         self.drained()
 
 

@@ -21,11 +21,12 @@ from tests.support.faults.services_target import ServicesTarget
 
 @dataclass(kw_only=True)
 class Registries(ServicesTarget):
-    """The instances of the registry; `schemas` are arguments of playbooks that name subjects."""
+    """The instances of the registry."""
 
     registry: Registry
     registrations: Registrations
     schemas: Sequence[str]
+    """Arguments of playbooks that name subjects."""
 
     def missing(self) -> list[str]:
         return [*super().missing(), *filter(None, map(self._lacks, self.registry.instances))]
@@ -34,13 +35,13 @@ class Registries(ServicesTarget):
         """What an instance lacks, empty for nothing."""
         registered = {*self.registrations.ids}
         try:
-            there = json.loads(self.registry.ask(address, "GET", f"{CONFLUENT}/subjects"))
+            subjects = json.loads(self.registry.ask(address, "GET", f"{CONFLUENT}/subjects"))
         except RestError as error:
             return f"{address}: {error}"
-        lacking = registered - {*there}
-        return f"{address} lacks {sorted(lacking)}" if lacking else ""
+        missing = registered - {*subjects}
+        return f"{address} lacks {sorted(missing)}" if missing else ""
 
-    def wait_for_acks(self, more: int = 0, seconds: float = 0) -> None:
+    def wait_for_acks(self, count: int = 0, seconds: float = 0) -> None:
         """Clients have to register more."""
-        del more, seconds
+        del count, seconds
         self.registrations.goes_on()

@@ -16,8 +16,8 @@ class ServicesTarget(Target):
     def units(self, where: str) -> list[str]:
         """The units of a host's services, in the order in which they are started."""
         cluster = self.topology.cluster
-        own = [unit for one in cluster.services(where).values() for unit in one.units]
-        return [*own, *([DATABASE] if where in cluster.databases else [])]
+        units = [unit for service in cluster.services(where).values() for unit in service.units]
+        return [*units, *([DATABASE] if where in cluster.databases else [])]
 
     def restarted(self, where: str, unit: str, before: int) -> int:
         """Wait until systemd has started a killed service again; its new process."""
@@ -30,8 +30,8 @@ class ServicesTarget(Target):
 
     def heal(self) -> None:
         for where in self.topology.hosts:
-            own = " ".join(self.units(where))
-            self.hosts[where].run(f"{HEAL}systemctl reset-failed {own}; systemctl start {own}")
+            units = " ".join(self.units(where))
+            self.hosts[where].run(f"{HEAL}systemctl reset-failed {units}; systemctl start {units}")
 
     def record_event(self, record: Record) -> None:
         """There is no ledger."""

@@ -45,11 +45,11 @@ START = (
 
 def parsed(text: str) -> list[Report]:
     """The reports of a file, except lines that a driver's death cut off."""
-    found = []
+    reports = []
     for line in text.splitlines():
         with suppress(ValueError):
-            found.append(json.loads(line))
-    return found
+            reports.append(json.loads(line))
+    return reports
 
 
 def newest(listing: str) -> int:
@@ -73,16 +73,14 @@ def next_offsets(text: str, topic: str) -> dict[int, int]:
 
 @dataclass(frozen=True)
 class Stream:
-    """The driver on `host`, which answers at `address` with the `token`, and its `folder`.
-
-    `kafka` are the client properties of a host.
-    """
+    """The driver on `host`, which answers at `address` with the `token`, and its `folder`."""
 
     host: Host
     address: str
     token: str
     folder: str
     kafka: Mapping[str, Any]
+    """The client properties of a host."""
     topic: str
 
     def prepare(self) -> None:
@@ -94,7 +92,7 @@ class Stream:
 
     def start(self, *checkpoints: str) -> None:
         """Start a driver that tries one checkpoint after the other; without any, see `rows`."""
-        asked = {
+        request = {
             "folder": self.folder,
             "kafka": {f"kafka.{key}": property_text(value) for key, value in self.kafka.items()},
             "topic": self.topic,
@@ -104,7 +102,7 @@ class Stream:
         }
         path = f"{self.folder}/asked.json"  # it may hold a password, which a command line shows
         self.host.check_output("install --mode=600 --owner=spark /dev/null %s", path)
-        self.host.check_output("printf %%s %s > %s", json.dumps(asked), path)
+        self.host.check_output("printf %%s %s > %s", json.dumps(request), path)
         self.host.check_output(START, UNIT, UNIT, self.folder, path)
 
     def stop(self) -> None:
@@ -140,9 +138,9 @@ class Stream:
         """Wait for the first report with these fields after the first `since` reports."""
 
         def fits() -> Report | None:
-            for one in self.reports()[since:]:
-                if fields.items() <= one.items():
-                    return one
+            for report in self.reports()[since:]:
+                if fields.items() <= report.items():
+                    return report
             return None
 
         return wait_for(fits, seconds=seconds, what=f"a report of {fields}")
@@ -161,14 +159,14 @@ class Stream:
         finally:
             self.host.check_output("rm -f %s/%s", self.folder, name)
 
-    def ask(self, what: str) -> Any:
+    def ask(self, resource: str) -> Any:
         """What Spark's driver reports of its application."""
-        url = f"http://{self.address}:{UI_PORT}/api/v1/applications/{self.app}/{what}"
+        url = f"http://{self.address}:{UI_PORT}/api/v1/applications/{self.app}/{resource}"
         return get(url, self.token)
 
     def executors(self) -> list[dict[str, Any]]:
         """The executors that the driver has."""
-        return [one for one in self.ask("executors") if one["id"] != "driver"]
+        return [executor for executor in self.ask("executors") if executor["id"] != "driver"]
 
     def failed_tasks(self) -> int:
         """How many tasks the application has lost so far."""

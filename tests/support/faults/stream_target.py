@@ -80,8 +80,8 @@ class Streams(SparkTarget):
             for number in numbers
         ]
         for future in sent:
-            found = future.get(timeout=SECONDS)
-            self.fed.append(Place(found.topic, found.partition, found.offset))
+            metadata = future.get(timeout=SECONDS)
+            self.fed.append(Place(metadata.topic, metadata.partition, metadata.offset))
 
     def flows(self, batches: int = 2) -> str:
         """Wait until so many more batches are in the table; returns the application."""
@@ -89,7 +89,9 @@ class Streams(SparkTarget):
         self.feed(batches)
 
         def enough() -> str | None:
-            steps = [one for one in self.stream.reports()[since:] if one["step"] == "written"]
+            steps = [
+                report for report in self.stream.reports()[since:] if report["step"] == "written"
+            ]
             return steps[-1]["app"] if len(steps) >= batches else None
 
         return wait_for(enough, seconds=SECONDS, what=f"{batches} more batches")
@@ -114,11 +116,11 @@ class Streams(SparkTarget):
             self.drain()
         return self.stream.rows()
 
-    def wait_for_acks(self, more: int = 2, seconds: float = SECONDS) -> None:
+    def wait_for_acks(self, count: int = 2, seconds: float = SECONDS) -> None:
         """Start the stream again if a fault has ended it."""
         if not self.over and not self.stream.active:
             self.start()
-            self.flows(more)
+            self.flows(count)
 
     def forget(self, app: str) -> None:
         """Remove what executors of an application left at the workers."""
@@ -127,7 +129,7 @@ class Streams(SparkTarget):
 
     def clean(self) -> None:
         """End the stream and remove every trace of it."""
-        apps = {one["app"] for one in self.stream.reports()}
+        apps = {report["app"] for report in self.stream.reports()}
         self.stream.remove()
         for app in apps:
             self.forget(app)

@@ -109,8 +109,8 @@ class Target:
     @property
     def status(self) -> dict[str, Any]:
         """The ledger's own status."""
-        found: dict[str, Any] = json.loads((self.folder / "status.json").read_text())
-        return found
+        status: dict[str, Any] = json.loads((self.folder / "status.json").read_text())
+        return status
 
     @property
     def acked(self) -> int:
@@ -131,19 +131,22 @@ class Target:
 
     def partition(self, *, topic: str = "", without: int = -1) -> Partition | None:
         """The first partition of a topic, the ledger's by default; None while nobody answers."""
-        found, wanted = self.snapshot(without=without), (topic or self.topic, 0)
-        known = found.partitions if found else ()
-        return next((one for one in known if (one.topic, one.index) == wanted), None)
+        snapshot, key = self.snapshot(without=without), (topic or self.topic, 0)
+        partitions = snapshot.partitions if snapshot else ()
+        return next(
+            (partition for partition in partitions if (partition.topic, partition.index) == key),
+            None,
+        )
 
     def led_by(self, *, topic: str = "", without: int = -1) -> int:
         """Who leads that partition; -1 for nobody."""
-        found = self.partition(topic=topic, without=without)
-        return found.leader if found else -1
+        partition = self.partition(topic=topic, without=without)
+        return partition.leader if partition else -1
 
     def replicas(self) -> list[int]:
         """The brokers that have the ledger's first partition, in ascending order."""
-        found = wait_for(self.partition, seconds=30, what=f"the replicas of {self.topic}-0")
-        return sorted(found.replicas)
+        partition = wait_for(self.partition, seconds=30, what=f"the replicas of {self.topic}-0")
+        return sorted(partition.replicas)
 
     def elected(self, former: int, *, topic: str = "", seconds: float = 60) -> int:
         """Wait until another broker leads that partition; return which."""
@@ -158,9 +161,9 @@ class Target:
         """Wait until the cluster has fenced a broker, or forgotten it."""
 
         def gone() -> bool:
-            found = self.snapshot(without=node)
-            known = found.brokers if found else ()
-            return bool(known) and all(one.fenced for one in known if one.id == node)
+            snapshot = self.snapshot(without=node)
+            brokers = snapshot.brokers if snapshot else ()
+            return bool(brokers) and all(broker.fenced for broker in brokers if broker.id == node)
 
         wait_for(gone, seconds=seconds, what=f"broker {node} fenced")
 
@@ -168,16 +171,16 @@ class Target:
         """The active controller."""
 
         def leads() -> int | None:
-            found = self.snapshot()
-            leader = found.quorum.leader_id if found and found.quorum else -1
+            snapshot = self.snapshot()
+            leader = snapshot.quorum.leader_id if snapshot and snapshot.quorum else -1
             return leader if leader >= 0 else None
 
         return wait_for(leads, seconds=60, what="an active controller")
 
     def epoch(self) -> int:
         """The quorum's epoch, -1 while nobody answers."""
-        found = self.snapshot()
-        return found.quorum.leader_epoch if found and found.quorum else -1
+        snapshot = self.snapshot()
+        return snapshot.quorum.leader_epoch if snapshot and snapshot.quorum else -1
 
     def session_seconds(self, node: int) -> float:
         """How long the controllers wait for a heartbeat before they fence a broker."""
@@ -190,9 +193,9 @@ class Target:
 
     def number(self, node: int, key: str) -> int:
         """A property of a node, Kafka's own default where the inventory sets none."""
-        found = self.topology.cluster.kafka[self.topology.node(node)].properties.number(key)
-        assert found is not None, key
-        return found
+        value = self.topology.cluster.kafka[self.topology.node(node)].properties.number(key)
+        assert value is not None, key
+        return value
 
     def sh(self, where: str, command: str, *words: str) -> str:
         """Run a command as root that has to succeed."""
@@ -206,13 +209,13 @@ class Target:
         """The process of a node, 0 while it is down."""
         return self.main_pid(where, "kafka")
 
-    def wait_for_acks(self, more: int = 20, seconds: float = 60) -> None:
+    def wait_for_acks(self, count: int = 20, seconds: float = 60) -> None:
         """Wait until the ledger has so many more acknowledgements."""
         before = self.acked
         wait_for(
-            lambda: self.acked >= before + more,
+            lambda: self.acked >= before + count,
             seconds=seconds,
-            what=f"{more} more acks than {before}",
+            what=f"{count} more acks than {before}",
         )
 
     def acks_stop(self, seconds: float = 40, quiet: float = 3.0) -> None:
@@ -233,8 +236,16 @@ class Target:
         snapshot = self.snapshot()
         if snapshot is None:
             return ["nobody answers"]
-        wrong = [f"{one.name} of {one.isr}" for one in snapshot.partitions if one.under_replicated]
-        wrong += [f"{one.name} has no leader" for one in snapshot.partitions if one.offline]
+        wrong = [
+            f"{partition.name} of {partition.isr}"
+            for partition in snapshot.partitions
+            if partition.under_replicated
+        ]
+        wrong += [
+            f"{partition.name} has no leader"
+            for partition in snapshot.partitions
+            if partition.offline
+        ]
         serving = {broker.id for broker in snapshot.brokers if not broker.fenced}
         wrong += [f"broker {node}" for node in set(self.topology.brokers) - serving]
         voters = snapshot.quorum.voters if snapshot.quorum else ()
@@ -254,18 +265,18 @@ class Target:
 
         def ask() -> tuple[list[Any], set[int]]:
             with clients.admin(self.topology.connection) as admin:
-                alive = {int(one["broker_id"]) for one in admin.describe_cluster()["brokers"]}
+                alive = {int(broker["broker_id"]) for broker in admin.describe_cluster()["brokers"]}
                 return admin.describe_topics(), alive
 
-        found = answered(ask)
-        if found is None:
+        response = answered(ask)
+        if response is None:
             return ["no answer to a client"]
-        topics, alive = found
+        topics, alive = response
         return [f"broker {node} is not listed" for node in set(self.topology.brokers) - alive] + [
-            f"{topic['name']} {part['partition_index']}: in sync {part['isr_nodes']}"
+            f"{topic['name']} {partition['partition_index']}: in sync {partition['isr_nodes']}"
             for topic in topics
-            for part in topic["partitions"]
-            if {*part["isr_nodes"]} != {*part["replica_nodes"]}
+            for partition in topic["partitions"]
+            if {*partition["isr_nodes"]} != {*partition["replica_nodes"]}
         ]
 
     def wait_until_healthy(self) -> None:
@@ -329,7 +340,7 @@ class Target:
 
     def save(self, suite: Literal["failover", "chaos"]) -> None:
         """Write what the report is made of."""
-        found = FaultRun(
+        fault_run = FaultRun(
             suite=suite,
             machine=this_machine(),
             date=datetime.now(UTC).date().isoformat(),
@@ -337,7 +348,7 @@ class Target:
             kafka=self.topology.cluster.brokers[0].version,
             faults=[*self.earlier, *(record.as_fault() for record in self.records)],
         )
-        save(found, self.folder)
+        save(fault_run, self.folder)
 
 
 def this_machine() -> Machine:
@@ -354,16 +365,16 @@ def skip_unless_full() -> None:
 
 @dataclass(frozen=True)
 class Fault:
-    """One entry of the catalogue: `inject` does it, proves it and checks its effects.
-
-    `on` is the kind of cluster that it needs; `long` ones take minutes.
-    """
+    """One entry of the catalogue."""
 
     number: int
     name: str
     inject: Callable[[Target, Record], None]
+    """Does it, proves it and checks its effects."""
     on: Place = "kraft"
+    """The kind of cluster that it needs."""
     long: bool = False
+    """It takes minutes."""
 
     def unsupported_reason(self, topology: Topology) -> str:
         """Why it cannot be made on a topology; empty if it can."""

@@ -34,10 +34,12 @@ Place = tuple[int, int]
 
 @dataclass
 class Verdict:
-    """What the two programs saw: `acked` and `read` are (partition, offset) -> value."""
+    """What the two programs saw."""
 
     acked: dict[Place, str] = field(default_factory=dict)
+    """(partition, offset) -> value."""
     read: dict[Place, str] = field(default_factory=dict)
+    """(partition, offset) -> value."""
 
     @property
     def wrong(self) -> list[str]:
@@ -94,12 +96,12 @@ class Programs:
 
 def _places(path: Path, name: str) -> dict[Place, str]:
     """Return where the events of a name have which value, but for a line that is being written."""
-    whole, _, _ = path.read_text(encoding="utf-8").rpartition("\n")
-    events = (json.loads(line) for line in whole.splitlines() if line.startswith("{"))
+    complete, _, _ = path.read_text(encoding="utf-8").rpartition("\n")
+    events = (json.loads(line) for line in complete.splitlines() if line.startswith("{"))
     return {
-        (int(one["partition"]), int(one["offset"])): str(one["value"])
-        for one in events
-        if one["name"] == name
+        (int(event["partition"]), int(event["offset"])): str(event["value"])
+        for event in events
+        if event["name"] == name
     }
 
 
@@ -140,7 +142,7 @@ def _shape(topology: Topology) -> dict[str, Any]:
 def _unpack(topology: Topology, home: Path) -> None:
     """Unpack the distribution of the cluster, whose programs these are."""
     tarball = topology.cluster.brokers[0].distribution.tarball
-    subprocess.run(["tar", "-xf", tarball, "-C", home, "./libs"], check=True)  # noqa: S603, S607 - the lab's own
+    subprocess.run(["tar", "-xf", tarball, "-C", home, "./libs"], check=True)
 
 
 def _start(
@@ -148,8 +150,8 @@ def _start(
 ) -> subprocess.Popen[bytes]:
     name = kind.lower()
     with (folder / f"{name}.jsonl").open("wb") as out, (folder / f"{name}.err").open("wb") as err:
-        return subprocess.Popen(  # noqa: S603 - our own command
-            [  # noqa: S607 - that of this machine
+        return subprocess.Popen(
+            [
                 # Without this they would outlive the process that reads their output.
                 "setpriv",
                 "--pdeathsig=KILL",

@@ -65,7 +65,7 @@ class Plays:
 
     def run(self, name: str, *arguments: str, seconds: float = 600) -> tuple[int, str]:
         """Exit code and output of a playbook."""
-        done = subprocess.run(  # noqa: S603 - our own command
+        done = subprocess.run(
             self.command(name, *arguments),
             cwd=ROOT,
             env=self.environment,
@@ -98,7 +98,7 @@ class Plays:
         """
         log = self.state / "killed.log"
         with log.open("w") as stream:
-            process = subprocess.Popen(  # noqa: S603 - our own command
+            process = subprocess.Popen(
                 self.command(name, *arguments),
                 cwd=ROOT,
                 env=self.environment,
@@ -121,9 +121,11 @@ class Plays:
 
     def proof(self) -> dict[str, Any]:
         """The report of the last -e prove=true."""
-        found: dict[str, Any] = json.loads((self.state / "prove/report.json").read_text())
-        self.gaps.extend(one["gap"] for one in found["changes"] if one["phase"] == "restart")
-        return found
+        report: dict[str, Any] = json.loads((self.state / "prove/report.json").read_text())
+        self.gaps.extend(
+            change["gap"] for change in report["changes"] if change["phase"] == "restart"
+        )
+        return report
 
 
 @dataclass

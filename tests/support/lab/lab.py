@@ -34,7 +34,7 @@ def run_command(
     command: Sequence[str], seconds: float, env: Mapping[str, str], folder: Path = ROOT
 ) -> subprocess.CompletedProcess[str]:
     """Run a command in a folder; stdout and stderr come together in `stdout`."""
-    return subprocess.run(  # noqa: S603 - our own commands
+    return subprocess.run(
         command,
         cwd=folder,
         env={**os.environ, **env},
@@ -78,7 +78,7 @@ def on_host(host: str, script: str, env: Mapping[str, str] | None = None) -> str
 
     Raises CalledProcessError.
     """
-    done = subprocess.run(  # noqa: S603 - our own command
+    done = subprocess.run(
         ["./lab", "ssh", host, "sudo sh -s"],
         cwd=ROOT,
         env={**os.environ, "LAB_NAME": NAME, **(env or {})},
@@ -122,19 +122,19 @@ def podman(*words: str) -> str:
     conf = Path(cache_directory("")) / "containers.conf"
     env = {**os.environ, "CONTAINERS_CONF": str(conf) if conf.is_file() else ""}
     command = ["podman", *words]
-    done = subprocess.run(command, check=False, capture_output=True, text=True, env=env)  # noqa: S603 - the podman on PATH, our own hosts
+    done = subprocess.run(command, check=False, capture_output=True, text=True, env=env)
     assert done.returncode == 0, f"podman {' '.join(words)}: {done.stderr}"
     return done.stdout
 
 
 def leftovers(name: str) -> list[str]:
     """Containers, networks and volumes that carry a lab's name."""
-    found = []
+    entries = []
     for kind, field in (
         ("ps --all", "{{.Names}}"),
         ("network ls", "{{.Name}}"),
         ("volume ls", "{{.Name}}"),
     ):
         listed = podman(*kind.split(), "--format", field).split()
-        found += [entry for entry in listed if entry.startswith(f"millrace-{name}")]
-    return found
+        entries += [entry for entry in listed if entry.startswith(f"millrace-{name}")]
+    return entries

@@ -79,11 +79,11 @@ class Topology:
     @cached_property
     def brokers(self) -> dict[int, str]:
         """Node id to the broker's address."""
-        return {int(one.id or 0): self.bootstrap(one.name) for one in self.cluster.brokers}
+        return {int(node.id or 0): self.bootstrap(node.name) for node in self.cluster.brokers}
 
     @property
     def voters(self) -> set[int]:
-        return {int(one.id or 0) for one in self.cluster.controllers}
+        return {int(node.id or 0) for node in self.cluster.controllers}
 
     @cached_property
     def connection(self) -> Connection:
@@ -95,8 +95,8 @@ class Topology:
     def closed(self) -> bool:
         """Whether all of Kafka's listeners have TLS, and its users passwords."""
         nodes = self.cluster.kafka.values()
-        encrypted = all(one.encrypted for node in nodes for one in node.listeners.all)
-        return encrypted and all(one.security.login_listener for one in self.cluster.brokers)
+        encrypted = all(listener.encrypted for node in nodes for listener in node.listeners.all)
+        return encrypted and all(node.security.login_listener for node in self.cluster.brokers)
 
     @property
     def has_firewall(self) -> bool:
@@ -121,17 +121,17 @@ class Topology:
     @property
     def sign_in_urls(self) -> dict[str, str]:
         """The web interfaces where people sign in with a name and a password, by name."""
-        found = {
+        endpoints = {
             f"Console {host}": (host, "https", console.settings[PORT])
             for host, console in self.cluster.consoles.items()
         }
         for host, servers in self.cluster.monitoring.items():
             scheme = "http" if servers.is_open else "https"
-            found[f"Prometheus {host}"] = (host, scheme, servers.ports[PROMETHEUS])
-            found[f"Alertmanager {host}"] = (host, scheme, servers.ports[ALERTMANAGER])
+            endpoints[f"Prometheus {host}"] = (host, scheme, servers.ports[PROMETHEUS])
+            endpoints[f"Alertmanager {host}"] = (host, scheme, servers.ports[ALERTMANAGER])
         return {
             name: f"{scheme}://{self.addresses[host]}:{port}"
-            for name, (host, scheme, port) in found.items()
+            for name, (host, scheme, port) in endpoints.items()
         }
 
 
@@ -162,12 +162,12 @@ def environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(ROOT / "collections")}
 
 
-def write_client_config(connection: Connection, path: Path, **more: object) -> Path:
+def write_client_config(connection: Connection, path: Path, **properties: object) -> Path:
     """Write a connection as a client properties file, which others cannot read; returns its path.
 
-    `more` are further properties, with underscores for dots.
+    `properties` are further properties, with underscores for dots.
     """
-    further = {key.replace("_", "."): value for key, value in more.items()}
+    further = {key.replace("_", "."): value for key, value in properties.items()}
     path.touch(mode=0o600)
     path.write_text(
         files.properties(

@@ -1,4 +1,4 @@
-"""The captured tables of docs/cdc.md on a cluster, and what becomes of their changes."""
+"""The captured tables of docs/operate/cdc.md on a cluster, and what becomes of their changes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.support.lab.topology import ROOT, Topology
 from tests.support.services.postgresql import sql
 from tests.support.wait import wait_for_none
 
-PAGE = ROOT / "docs/cdc.md"
+PAGE = ROOT / "docs/operate/cdc.md"
 SOURCE_NAME, SINK_NAME = "flights-source", "flights-results"
 LIMIT = 20_000
 """How many flights are published."""
@@ -38,8 +38,8 @@ _EVENTS = "(tailnum text, dest text, cancelled boolean, dep_delay bigint, distan
 def job() -> dict[str, Any]:
     """The job as the page has it."""
     (text,) = guide.blocks("Run it", "yaml", PAGE)
-    (found,) = yaml.safe_load(text)["spark_jobs"]
-    return {**found, "source": str(ROOT / "spark/changes")}
+    (description,) = yaml.safe_load(text)["spark_jobs"]
+    return {**description, "source": str(ROOT / "spark/changes")}
 
 
 @dataclass
@@ -70,16 +70,16 @@ class Captured:
         worker = next(iter(self.topology.cluster.connect.values()))
         return list(worker.settings["connect_connectors"])
 
-    def connectors(self, state: str = "running", *more: str) -> str:
+    def connectors(self, state: str = "running", *arguments: str) -> str:
         """Run connectors.yml with both connectors in a state."""
-        wanted = [{**one, "state": state} for one in self.described]
+        connectors = [{**connector, "state": state} for connector in self.described]
         return self.plays.succeed(
-            "connectors", "-e", json.dumps({"connect_connectors": wanted}), *more
+            "connectors", "-e", json.dumps({"connect_connectors": connectors}), *arguments
         )
 
     def jobs(self, state: str = "present") -> str:
-        given = {"spark_jobs": [{**job(), **({"state": state} if state != "present" else {})}]}
-        return self.plays.succeed("jobs", "-e", json.dumps(given))
+        variables = {"spark_jobs": [{**job(), **({"state": state} if state != "present" else {})}]}
+        return self.plays.succeed("jobs", "-e", json.dumps(variables))
 
     def begin(self) -> None:
         """Do what the page says."""
@@ -94,8 +94,8 @@ class Captured:
             self.connectors("stopped", "-e", f"connector={name}", "-e", "connector_offsets=reset")
         self.plays.succeed("changes_reset", "-e", "changes_reset=true")
         self.connectors("absent")
-        captured = [f"{SOURCE}.{one.table}" for one in DIMENSIONS]
-        results = [f"{RESULTS}.{one.result}" for one in DIMENSIONS]
+        captured = [f"{SOURCE}.{dimension.table}" for dimension in DIMENSIONS]
+        results = [f"{RESULTS}.{dimension.result}" for dimension in DIMENSIONS]
         self.sql(
             f"DROP TABLE {', '.join([*captured, *results])}; DROP SCHEMA IF EXISTS batch CASCADE"
         )
@@ -103,20 +103,20 @@ class Captured:
     def state(self, name: str) -> list[str]:
         """The states of a connector and its tasks; none while no worker answers."""
         try:
-            found = self.rest.call("GET", f"/connectors/{name}/status")
+            status = self.rest.call("GET", f"/connectors/{name}/status")
         except RestError:
             return []
-        return [found["connector"]["state"], *(one["state"] for one in found["tasks"])]
+        return [status["connector"]["state"], *(task["state"] for task in status["tasks"])]
 
     def runs(self, name: str) -> bool:
         """Whether a connector has tasks, and all of them run."""
-        found = self.state(name)
-        return len(found) > 1 and {*found} == {"RUNNING"}
+        states = self.state(name)
+        return len(states) > 1 and {*states} == {"RUNNING"}
 
     def rows(self, query: str, key: str) -> dict[str, Row]:
         """The rows of a query by their key."""
-        found = self.sql(f"SELECT to_json(found) FROM ({query}) AS found")
-        return {str(row[key]): row for row in map(json.loads, found)}
+        texts = self.sql(f"SELECT to_json(found) FROM ({query}) AS found")
+        return {str(row[key]): row for row in map(json.loads, texts)}
 
     def expected(self, dimension: Dimension) -> dict[str, Row]:
         """The answer in batch: the database's own, on the flights that were published."""
@@ -156,7 +156,7 @@ class Captured:
 
         With `payload` records have their schema, and are rows themselves.
         """
-        found: dict[str, Row] = {}
+        rows: dict[str, Row] = {}
         reader = Reader(name, self.topology.connection)
         try:
             for record in reader.read(time.monotonic() + SECONDS):
@@ -164,28 +164,32 @@ class Captured:
                 text = next(iter((key["payload"] if payload else key).values()))
                 value = json.loads(record.value) if record.value else None
                 row = value and (value["payload"] if payload else value["after"])
-                found.pop(text, None)
+                rows.pop(text, None)
                 if row:
-                    found[text] = row
+                    rows[text] = row
         finally:
             reader.close()
-        return found
+        return rows
 
     def differences(self) -> list[str]:
         """Where results, their topics or those of changes are not as the tables say."""
         problems: list[str] = []
-        for one in DIMENSIONS:
-            expected = self.expected(one)
-            table = self.rows(f"SELECT * FROM {SOURCE}.{one.table}", one.key)
-            captured = self.topic(one.topic, payload=False)
-            names = {one.key, *one.columns}
+        for dimension in DIMENSIONS:
+            expected = self.expected(dimension)
+            table = self.rows(f"SELECT * FROM {SOURCE}.{dimension.table}", dimension.key)
+            captured = self.topic(dimension.topic, payload=False)
+            names = {dimension.key, *dimension.columns}
             pairs = [
-                (f"{RESULTS}.{one.result}", expected, self.actual(one)),
-                (one.topic, _only(table, names), _only(captured, names)),
-                (one.result, _without(expected, one.key), self.topic(one.result, payload=True)),
+                (f"{RESULTS}.{dimension.result}", expected, self.actual(dimension)),
+                (dimension.topic, _only(table, names), _only(captured, names)),
+                (
+                    dimension.result,
+                    _without(expected, dimension.key),
+                    self.topic(dimension.result, payload=True),
+                ),
             ]
-            for what, wanted, found in pairs:
-                problems += [f"{what}: {line}" for line in lines(compare(wanted, found))]
+            for name, desired, actual in pairs:
+                problems += [f"{name}: {line}" for line in lines(compare(desired, actual))]
         return problems
 
     def settled(self) -> None:

@@ -44,14 +44,14 @@ def topology(request: pytest.FixtureRequest) -> Topology:
     inventory = request.config.getoption("--inventory")
     if not inventory:
         pytest.fail("--inventory inventories/<yours> is missing: which cluster?")
-    found = describe(Path(inventory).resolve())
-    assert found.hosts, f"{inventory} has no hosts: nothing would be tested"
-    slower(found.slowness)
+    topology = describe(Path(inventory).resolve())
+    assert topology.hosts, f"{inventory} has no hosts: nothing would be tested"
+    slower(topology.slowness)
     # Otherwise each test would wait for its own deadline, and the first failure would say less.
-    silent = [f"broker {node} ({at})" for node, at in found.brokers.items() if not listens(at)]
+    silent = [f"broker {node} ({at})" for node, at in topology.brokers.items() if not listens(at)]
     if silent:
         pytest.exit(f"{', '.join(silent)} accept no connection: see ./lab status, or health.yml", 1)
-    return found
+    return topology
 
 
 @pytest.fixture(scope="session")
@@ -81,40 +81,40 @@ def cluster(topology: Topology) -> Iterator[Cluster]:
     """The cluster as the modules ask it: a broker that does not answer is passed over."""
     if not topology.brokers:
         pytest.skip("no Kafka here")
-    found = Cluster(topology.connection)
-    yield found
-    found.close()
+    cluster = Cluster(topology.connection)
+    yield cluster
+    cluster.close()
 
 
 def summary(topology: Topology) -> dict[str, Any]:
     """Address and roles of each host, with versions."""
     hosts, cluster = {}, topology.cluster
     for name in topology.hosts:
-        what = []
+        components = []
         if member := cluster.zookeeper.get(name):
-            what.append(f"ZooKeeper {member.version} member {member.id}")
+            components.append(f"ZooKeeper {member.version} member {member.id}")
         if node := cluster.kafka.get(name):
-            what.append(f"Kafka {node.version} {' and '.join(node.roles)} {node.id}")
+            components.append(f"Kafka {node.version} {' and '.join(node.roles)} {node.id}")
         if worker := cluster.connect.get(name):
-            what.append(f"Kafka Connect {worker.version} worker")
+            components.append(f"Kafka Connect {worker.version} worker")
         if registry := cluster.schema_registry.get(name):
-            what.append(f"{registry.title} {registry.version}")
+            components.append(f"{registry.title} {registry.version}")
         if name in cluster.monitoring:
-            what += ["Prometheus and Alertmanager", "console"]
+            components += ["Prometheus and Alertmanager", "console"]
         if name in cluster.databases:
-            what.append("PostgreSQL")
+            components.append("PostgreSQL")
         if hdfs := cluster.hdfs.get(name):
-            what += [f"HDFS {hdfs.version} {role}" for role in hdfs.roles]
+            components += [f"HDFS {hdfs.version} {role}" for role in hdfs.roles]
         if spark := cluster.spark.get(name):
-            what += [f"Spark {spark.version} {role}" for role in spark.roles]
-        hosts[name] = {"address": topology.addresses[name], "what": what}
+            components += [f"Spark {spark.version} {role}" for role in spark.roles]
+        hosts[name] = {"address": topology.addresses[name], "what": components}
     return hosts
 
 
 @pytest.fixture(scope="session")
 def facts(request: pytest.FixtureRequest, topology: Topology) -> Iterator[dict[str, Any]]:
     """What the tests measured; written to --facts for the report."""
-    found: dict[str, Any] = {
+    facts: dict[str, Any] = {
         "topology": {
             "hosts": summary(topology),
             "urls": topology.urls,
@@ -124,7 +124,7 @@ def facts(request: pytest.FixtureRequest, topology: Topology) -> Iterator[dict[s
     }
     if topology.brokers:
         node = topology.cluster.brokers[0]
-        found["kafka"] = {
+        facts["kafka"] = {
             "brokers": topology.brokers,
             "client": {
                 "host": node.name,
@@ -133,10 +133,10 @@ def facts(request: pytest.FixtureRequest, topology: Topology) -> Iterator[dict[s
                 "config": CLIENT_PROPERTIES,
             },
         }
-    yield found
+    yield facts
     path = request.config.getoption("--facts")
     if path:
-        Path(path).write_text(json.dumps(found, indent=2) + "\n")
+        Path(path).write_text(json.dumps(facts, indent=2) + "\n")
 
 
 @dataclass(frozen=True)
@@ -170,8 +170,8 @@ def spark_probe(
         table if has_table else "",
     )
     assert ran.rc == 0, ran.stderr
-    found = json.loads(ran.stdout.splitlines()[-1])
-    return SparkProbe(found["app"], found["hosts"], [json.loads(row) for row in found["rows"]])
+    result = json.loads(ran.stdout.splitlines()[-1])
+    return SparkProbe(result["app"], result["hosts"], [json.loads(row) for row in result["rows"]])
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

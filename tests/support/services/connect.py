@@ -32,8 +32,10 @@ def connect_secrets(topology: Topology, connect_workers: dict[str, Worker]) -> P
 @pytest.fixture(scope="module")
 def connect_addresses(topology: Topology, connect_workers: dict[str, Worker]) -> list[str]:
     """Where the workers answer, `host:port`."""
-    found = connect_workers.items()
-    return [f"{topology.addresses[name]}:{one.ports['connect_port']}" for name, one in found]
+    workers = connect_workers.items()
+    return [
+        f"{topology.addresses[name]}:{worker.ports['connect_port']}" for name, worker in workers
+    ]
 
 
 @pytest.fixture(scope="module")

@@ -16,21 +16,21 @@ BYTES = "org.apache.kafka.connect.converters.ByteArrayConverter"
 def connector(topology: Topology, topic: str, copies: int) -> dict[str, Any]:
     """The connector of MirrorMaker 2, from the cluster to itself."""
     worker = next(iter(topology.cluster.connect.values()))
-    client = {k: x for k, x in worker.config.items() if k.startswith("producer.")}
-    client = {key.removeprefix("producer."): x for key, x in client.items()}
+    client = {key: value for key, value in worker.config.items() if key.startswith("producer.")}
+    client = {key.removeprefix("producer."): value for key, value in client.items()}
     client["bootstrap.servers"] = worker.config["bootstrap.servers"]
     client["consumer.isolation.level"] = "read_committed"
     if worker.kafka_login:
         client["sasl.jaas.config"] = LOGIN
-    every = ["create", "describe_configs", "read", "write"]
+    operations = ["create", "describe_configs", "read", "write"]
     syncs = "mm2-offset-syncs.there.internal"
     return {
         "name": NAME,
         "kafka_user": NAME,
         "grants": [
             {"topic": topic, "operations": ["describe_configs", "read"]},
-            {"topic": f"{ALIAS}.{topic}", "operations": every},
-            {"topic": syncs, "operations": every},
+            {"topic": f"{ALIAS}.{topic}", "operations": operations},
+            {"topic": syncs, "operations": operations},
         ],
         "config": {
             "connector.class": "org.apache.kafka.connect.mirror.MirrorSourceConnector",
@@ -47,7 +47,7 @@ def connector(topology: Topology, topic: str, copies: int) -> dict[str, Any]:
             "source.consumer.isolation.level": "read_committed",
             "key.converter": BYTES,
             "value.converter": BYTES,
-            **{f"source.cluster.{key}": x for key, x in client.items()},
-            **{f"target.cluster.{key}": x for key, x in client.items()},
+            **{f"source.cluster.{key}": value for key, value in client.items()},
+            **{f"target.cluster.{key}": value for key, value in client.items()},
         },
     }

@@ -23,19 +23,19 @@ def is_long(event: Event) -> bool:
 
 def carrier_counts(events: Iterable[Event]) -> dict[str, tuple[int, int]]:
     """Carrier -> departures, and those of them with a long delay."""
-    found: dict[str, tuple[int, int]] = {}
+    counts: dict[str, tuple[int, int]] = {}
     for event in events:
-        all_of_it, delayed = found.get(str(event["carrier"]), (0, 0))
-        found[str(event["carrier"])] = (all_of_it + 1, delayed + is_long(event))
-    return found
+        all_of_it, delayed = counts.get(str(event["carrier"]), (0, 0))
+        counts[str(event["carrier"])] = (all_of_it + 1, delayed + is_long(event))
+    return counts
 
 
 def hourly_counts(events: Iterable[Event], delay: timedelta) -> dict[tuple[int, str], int]:
     """Beginning of an hour and airport -> departures, of hours that the watermark has passed."""
-    every = list(events)
-    end = max(map(departure, every)) - delay
+    flights = list(events)
+    end = max(map(departure, flights)) - delay
     hours = [
-        (departure(event).replace(minute=0, second=0), str(event["origin"])) for event in every
+        (departure(event).replace(minute=0, second=0), str(event["origin"])) for event in flights
     ]
     final = [(int(at.timestamp()), origin) for at, origin in hours if at + HOUR <= end]
     return dict(Counter(final))

@@ -26,8 +26,8 @@ def commit(admin: Any, group: str, offset: int) -> None:
 
     def is_committed() -> bool:
         with contextlib.suppress(errors.CoordinatorNotAvailableError):
-            answer = admin.alter_group_offsets(group, offsets)
-            return all(error is errors.NoError for error in answer.values())
+            response = admin.alter_group_offsets(group, offsets)
+            return all(error is errors.NoError for error in response.values())
         return False
 
     wait_for(is_committed, seconds=COORDINATOR_SECONDS, what=f"a coordinator of {group}")

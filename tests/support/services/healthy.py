@@ -19,8 +19,8 @@ def is_healthy(topology: Topology, cluster: Cluster) -> bool:
     return (
         serving == set(topology.brokers)
         and not any(partition.under_replicated for partition in snapshot.partitions)
-        and topology.voters == {one.id for one in voters}
-        and all(one.behind_ms is not None and one.behind_ms < BEHIND_MS for one in voters)
+        and topology.voters == {voter.id for voter in voters}
+        and all(voter.behind_ms is not None and voter.behind_ms < BEHIND_MS for voter in voters)
     )
 
 

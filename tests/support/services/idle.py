@@ -85,7 +85,7 @@ def application_of(
 
     def known() -> str | None:
         apps = master_state(topology, active_master(topology))["activeapps"]
-        return next((str(one["id"]) for one in apps if one["name"] == name), None)
+        return next((str(entry["id"]) for entry in apps if entry["name"] == name), None)
 
     app = wait_for(known, seconds=60, what=f"an application {name}")
     driver, workers = topology.group("spark_masters")[0], topology.group("spark_workers")

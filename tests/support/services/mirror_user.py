@@ -1,4 +1,4 @@
-"""The user of another cluster as which a mirror reads there, as docs/mirroring.md describes it."""
+"""The user of another cluster as which a mirror reads there, as docs/operate/mirroring.md describes it."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ Grant = dict[str, Any]
 def grants(mirror: Mirror) -> list[Grant]:
     """What it may do there: it writes nothing."""
     return [
-        *(_grant("topic", one, "read", "describe_configs") for one in mirror.topics),
-        *(_grant("group", one, "describe") for one in mirror.groups),
+        *(_grant("topic", topic, "read", "describe_configs") for topic in mirror.topics),
+        *(_grant("group", group, "describe") for group in mirror.groups),
         # Groups may read what that cluster has copied from here.
         *([_grant("topic", f"{mirror.target}.*", "describe")] if mirror.groups else []),
     ]

@@ -48,8 +48,8 @@ http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_
 @pytest.fixture(scope="module")
 def monitoring(topology: Topology) -> Monitoring:
     """The first host of the group monitoring."""
-    found = list(topology.cluster.monitoring.values())
-    return found[0] if found else pytest.skip("no monitoring here")
+    instances = list(topology.cluster.monitoring.values())
+    return instances[0] if instances else pytest.skip("no monitoring here")
 
 
 @pytest.fixture(scope="module")
@@ -75,8 +75,8 @@ def servers(
     monitoring: Monitoring, monitoring_authority: str, monitoring_addresses: dict[str, str]
 ) -> Servers:
     """Prometheus and Alertmanager, as the operator uses them."""
-    given = {"authority": monitoring_authority, "login": monitoring.login}
-    return Servers({**monitoring_addresses, **given})
+    credentials = {"authority": monitoring_authority, "login": monitoring.login}
+    return Servers({**monitoring_addresses, **credentials})
 
 
 @dataclass
@@ -88,24 +88,28 @@ class Notifications:
     def all(self) -> list[tuple[float, dict[str, Any]]]:
         """Each alert of each notification with the time of its arrival, in their order."""
         lines = self.host.run(f"cat {RECEIVED}").stdout.splitlines()
-        found = map(json.loads, lines)
-        return [(one["at"], alert) for one in found for alert in one["alerts"]]
+        received = map(json.loads, lines)
+        return [
+            (notification["at"], alert)
+            for notification in received
+            for alert in notification["alerts"]
+        ]
 
     def reached(self, name: str, labels: Mapping[str, str], status: str, since: float) -> float:
         """Return when an alert with these labels first had a status after a moment, and has it.
 
         0 if its last notification has another one, or none has arrived.
         """
-        found = [
-            (at, one["status"])
-            for at, one in self.all()
+        statuses = [
+            (at, alert["status"])
+            for at, alert in self.all()
             if at > since
-            and one["labels"]["alertname"] == name
-            and labels.items() <= one["labels"].items()
+            and alert["labels"]["alertname"] == name
+            and labels.items() <= alert["labels"].items()
         ]
-        if not found or found[-1][1] != status:
+        if not statuses or statuses[-1][1] != status:
             return 0.0
-        return next(at for at, seen in found if seen == status)
+        return next(at for at, seen in statuses if seen == status)
 
     @contextlib.contextmanager
     def refused(self, name: str) -> Iterator[None]:
@@ -122,9 +126,9 @@ def notifications(hosts: dict[str, Host], monitoring: Monitoring) -> Iterator[No
     """A receiver at the address that the inventory names."""
     host = hosts[monitoring.name]
     urls = [
-        str(one["url"])
+        str(config["url"])
         for receiver in monitoring.receivers
-        for one in receiver.get("webhook_configs", [])
+        for config in receiver.get("webhook_configs", [])
     ]
     assert urls, "the inventory names no webhook: nobody would be notified"
     port = urls[0].rstrip("/").rpartition(":")[2]

@@ -13,7 +13,7 @@ from testinfra.host import Host
 def sql(host: Host, database: Database, statements: str) -> list[str]:
     """Run statements on its host as the superuser, and return the lines of their results."""
     command = f"cd / && printf '%%s' %s | {_client(database)}"
-    return [one for one in host.check_output(command, statements).splitlines() if one]
+    return [line for line in host.check_output(command, statements).splitlines() if line]
 
 
 def answers(host: Host, database: Database) -> bool:

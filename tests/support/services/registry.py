@@ -34,8 +34,11 @@ def registry_instances(topology: Topology) -> dict[str, Registry]:
 @pytest.fixture(scope="module")
 def registry_addresses(topology: Topology, registry_instances: dict[str, Registry]) -> list[str]:
     """Where the instances answer, `host:port`."""
-    found = registry_instances.items()
-    return [f"{topology.addresses[name]}:{x.ports['schema_registry_port']}" for name, x in found]
+    instances = registry_instances.items()
+    return [
+        f"{topology.addresses[name]}:{instance.ports['schema_registry_port']}"
+        for name, instance in instances
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -62,8 +65,8 @@ def registry_users(
 @pytest.fixture(scope="module")
 def registry_login(registry_users: list[RegistryUser]) -> Login:
     def login(role: str) -> str:
-        found = [f"{one.name}:{one.password}" for one in registry_users if one.role == role]
-        return found[0] if found else pytest.skip(f"no user of the registry has the role {role}")
+        logins = [f"{user.name}:{user.password}" for user in registry_users if user.role == role]
+        return logins[0] if logins else pytest.skip(f"no user of the registry has the role {role}")
 
     return login
 

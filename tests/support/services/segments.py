@@ -16,11 +16,12 @@ CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 
 @dataclass(frozen=True)
 class Batch:
-    """A record batch; `size` is in bytes, with its header of 61."""
+    """A record batch."""
 
     records: int
     codec: str
     size: int
+    """In bytes, with its header of 61."""
 
 
 def batches(log: bytes) -> list[Batch]:

@@ -29,8 +29,8 @@ def page(url: str, token: str) -> str:
     """What a web interface shows to who has its token."""
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     request = urllib.request.Request(url, headers=headers)  # noqa: S310 - our own hosts
-    with urllib.request.urlopen(request, timeout=5) as answer:  # noqa: S310 - as above
-        text: bytes = answer.read()
+    with urllib.request.urlopen(request, timeout=5) as response:  # noqa: S310 - as above
+        text: bytes = response.read()
     return text.decode()
 
 
@@ -55,16 +55,16 @@ def statuses(topology: Topology) -> dict[str, str]:
 
 def application(state: dict[str, Any], app: str) -> str | None:
     """The state of an application by a master's report."""
-    known = state.get("activeapps", []) + state.get("completedapps", [])
-    return next((one["state"] for one in known if one["id"] == app), None)
+    apps = state.get("activeapps", []) + state.get("completedapps", [])
+    return next((entry["state"] for entry in apps if entry["id"] == app), None)
 
 
 def active_master(topology: Topology) -> str:
     """The host of the one master that leads; waits while another one takes over."""
 
     def alive() -> str | None:
-        found = [host for host, status in statuses(topology).items() if status == "ALIVE"]
-        return found[0] if len(found) == 1 else None
+        masters = [host for host, status in statuses(topology).items() if status == "ALIVE"]
+        return masters[0] if len(masters) == 1 else None
 
     return wait_for(alive, seconds=30, what="one ALIVE master")
 
@@ -97,23 +97,23 @@ class Load:
         lines = self.host.run("cat %s/rounds", self.folder).stdout.splitlines()
         return [json.loads(line) for line in lines if line.endswith("}")]
 
-    def wait_for_rounds(self, more: int, *, seconds: float) -> list[dict[str, Any]]:
-        """Wait until `more` rounds are finished than now, and return all."""
-        goal = len(self.rounds()) + more
+    def wait_for_rounds(self, count: int, *, seconds: float) -> list[dict[str, Any]]:
+        """Wait until `count` more rounds are finished than now, and return all."""
+        goal = len(self.rounds()) + count
 
         def enough() -> list[dict[str, Any]] | None:
-            found = self.rounds()
-            return found if len(found) >= goal else None
+            rounds = self.rounds()
+            return rounds if len(rounds) >= goal else None
 
-        return wait_for(enough, seconds=seconds, what=f"{more} more rounds: {self.errors()}")
+        return wait_for(enough, seconds=seconds, what=f"{count} more rounds: {self.errors()}")
 
     def finish(self) -> dict[str, Any]:
         """Let the job end, and return its last report."""
         self.host.check_output("touch %s/enough", self.folder)
 
         def ended() -> dict[str, Any] | None:
-            found = self.rounds()
-            return found[-1] if found and found[-1].get("finished") else None
+            rounds = self.rounds()
+            return rounds[-1] if rounds and rounds[-1].get("finished") else None
 
         return wait_for(ended, seconds=60, what="the end of the job")
 

@@ -22,12 +22,12 @@ def connection(topology: Topology, host: str) -> socket.socket:
     """A connection to a member, with its own certificate if the ensemble is closed."""
     address = topology.addresses[host], client_port(topology, host)
     plain = socket.create_connection(address, timeout=5)
-    own = topology.cluster.zookeeper[host].identity
-    if own is None:
+    identity = topology.cluster.zookeeper[host].identity
+    if identity is None:
         return plain
     secrets = Path(topology.cluster.inventory.secrets.directory)
     tls = ssl.create_default_context(cafile=secrets / zookeeper_tls.AUTHORITY_FILE)
-    tls.load_cert_chain(secrets / "certificates" / f"{own.certificate.name}.pem")
+    tls.load_cert_chain(secrets / "certificates" / f"{identity.certificate.name}.pem")
     return tls.wrap_socket(plain, server_hostname=host)
 
 
@@ -36,8 +36,8 @@ def four_letter_word(topology: Topology, host: str, word: str) -> str:
     try:
         with connection(topology, host) as link:
             link.sendall(word.encode())
-            with link.makefile() as answer:
-                return answer.read()
+            with link.makefile() as response:
+                return response.read()
     except OSError:
         return ""
 
@@ -49,8 +49,8 @@ def modes(topology: Topology) -> dict[str, str]:
     }
     return {
         host: line.removeprefix("Mode: ")
-        for host, answer in answers.items()
-        for line in answer.splitlines()
+        for host, response in answers.items()
+        for line in response.splitlines()
         if line.startswith("Mode: ")
     }
 
@@ -60,13 +60,13 @@ def leader_of(topology: Topology) -> str:
     return next((host for host, mode in modes(topology).items() if mode == "leader"), "")
 
 
-def session_timeout(topology: Topology, host: str, wanted: int) -> int:
-    """Milliseconds that a member grants to a session that wants `wanted` (ConnectRequest)."""
-    request = struct.pack(">iqiqi16s?", 0, 0, wanted, 0, 16, bytes(16), False)
+def session_timeout(topology: Topology, host: str, timeout: int) -> int:
+    """Milliseconds that a member grants to a session that wants `timeout` (ConnectRequest)."""
+    request = struct.pack(">iqiqi16s?", 0, 0, timeout, 0, 16, bytes(16), False)
     with connection(topology, host) as link:
         link.sendall(struct.pack(">i", len(request)) + request)
-        with link.makefile("rb") as answer:
-            _length, _version, granted = struct.unpack(">iii", answer.read(12))
+        with link.makefile("rb") as response:
+            _length, _version, granted = struct.unpack(">iii", response.read(12))
     return int(granted)
 
 

@@ -16,12 +16,14 @@ from tests.unit.in_process import Answer, Module, no_module
 
 @dataclass
 class Tasks:
-    """Tasks over one cluster; `module` answers for modules on hosts, `calls` are their options."""
+    """Tasks over one cluster."""
 
     monkeypatch: pytest.MonkeyPatch
     cluster: Cluster
     module: Module = no_module
+    """Answers for modules on hosts."""
     calls: list[tuple[str, Answer]] = field(default_factory=list)
+    """The names and options of modules on hosts."""
 
     def run(
         self,
@@ -38,8 +40,8 @@ class Tasks:
         connection = SimpleNamespace(_shell=SimpleNamespace(tmpdir="/nonexistent"))
         made = action.ActionModule(task, connection, None, None, None, None)
         made._execute_module = self._execute_module
-        answer: Answer = made.run(task_vars=dict(variables or {}))
-        return answer
+        result: Answer = made.run(task_vars=dict(variables or {}))
+        return result
 
     def _execute_module(
         self, module_name: str, module_args: Answer, task_vars: Mapping[str, Any]

@@ -26,27 +26,27 @@ zookeeper: {hosts: {z1: {zookeeper_id: 1}}}
 def test_what_was_packed_is_reported(
     packed: list[str], check: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[str] = []
+    products: list[str] = []
 
-    def have(wanted: Iterable[Distribution], _: Any) -> list[str]:
-        asked.extend(one.product for one in wanted)
+    def have(distributions: Iterable[Distribution], _: Any) -> list[str]:
+        products.extend(distribution.product for distribution in distributions)
         return packed
 
     monkeypatch.setattr(artifacts, "have", have)
     (tmp_path / "hosts.yml").write_text(HOSTS)
-    found = AnsibleRun(tmp_path / "hosts.yml").task("artifacts", "localhost", check=check)
-    assert found == {"changed": bool(packed), "packed": packed}
-    assert sorted(asked) == ["kafka", "zookeeper"]
+    result = AnsibleRun(tmp_path / "hosts.yml").task("artifacts", "localhost", check=check)
+    assert result == {"changed": bool(packed), "packed": packed}
+    assert sorted(products) == ["kafka", "zookeeper"]
 
 
 def test_the_packages_of_jobs_are_packed_when_they_are_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each set once, whatever the number of its jobs, and none of a job that is to go."""
-    asked: list[str] = []
+    tarballs: list[str] = []
 
-    def have(wanted: Iterable[Distribution], _: Any) -> list[str]:
-        asked.extend(str(one.tarball) for one in wanted)
+    def have(distributions: Iterable[Distribution], _: Any) -> list[str]:
+        tarballs.extend(str(distribution.tarball) for distribution in distributions)
         return []
 
     monkeypatch.setattr(artifacts, "have", have)
@@ -62,5 +62,5 @@ def test_the_packages_of_jobs_are_packed_when_they_are_asked_for(
         f"all: {{vars: {{service_cache: {tmp_path}, spark_jobs: [{', '.join(jobs)}]}}}}\n"
     )
     AnsibleRun(tmp_path / "hosts.yml").task("artifacts", "localhost", jobs=True)
-    assert len(asked) == len(set(asked)) == 2
-    assert all("python-packages" in path for path in asked)
+    assert len(tarballs) == len(set(tarballs)) == 2
+    assert all("python-packages" in path for path in tarballs)

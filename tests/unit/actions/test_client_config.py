@@ -20,22 +20,22 @@ pytestmark = pytest.mark.usefixtures("local_tmp")
 
 def written(place: Path, brokers: int = 3, **variables: Any) -> AnsibleRun:
     hosts = {f"k{number}": {"kafka_node_id": number} for number in range(1, brokers + 1)}
-    own = {"kafka_security": "open", **variables}
-    document = {"all": {"vars": own}, "kafka_brokers": {"hosts": hosts}}
+    settings = {"kafka_security": "open", **variables}
+    document = {"all": {"vars": settings}, "kafka_brokers": {"hosts": hosts}}
     (place / "hosts.yml").write_text(
         yaml.safe_dump({**document, "zookeeper": {"hosts": {"z1": {}}}})
     )
     return AnsibleRun(place / "hosts.yml")
 
 
-def closed(place: Path, *known: str) -> AnsibleRun:
+def closed(place: Path, *users_with_password: str) -> AnsibleRun:
     """Write a closed cluster with some users, and the passwords of those that are known."""
     users = [
         {"name": "app"},
         {"name": "bridge", "authentication": "tls"},
         {"name": "gone", "state": "absent"},
     ]
-    for name in known:
+    for name in users_with_password:
         password = place / ".secrets/passwords" / name
         password.parent.mkdir(parents=True, exist_ok=True)
         password.write_text(f"hunter2-{name}")
@@ -49,12 +49,12 @@ def config(ansible: AnsibleRun, **args: Any) -> Answer:
 
 def test_the_file_describes_the_cluster(tmp_path: Path) -> None:
     path = tmp_path / "state/prove/client.properties"
-    found = config(written(tmp_path), path=str(path))
+    result = config(written(tmp_path), path=str(path))
     assert parse_properties(path.read_text()) == {
         "bootstrap.servers": "k1:9092,k2:9092,k3:9092",
         "security.protocol": "PLAINTEXT",
     }
-    assert found == {
+    assert result == {
         "changed": False,
         "files": [str(path)],
         "brokers": 3,
@@ -87,12 +87,12 @@ def test_stores_are_the_controllers_own(tmp_path: Path) -> None:
 def test_properties_of_the_task_win(tmp_path: Path) -> None:
     path = tmp_path / "client.properties"
     ansible = written(tmp_path, brokers=1, kafka_config={"min.insync.replicas": 1})
-    found = config(
+    result = config(
         ansible, path=str(path), properties={"bootstrap.servers": "proxy:1", "client.id": "me"}
     )
     text = parse_properties(path.read_text())
     assert (text["bootstrap.servers"], text["client.id"]) == ("proxy:1", "me")
-    assert (found["brokers"], found["replication_factor"], found["min_insync_replicas"]) == (
+    assert (result["brokers"], result["replication_factor"], result["min_insync_replicas"]) == (
         1,
         1,
         1,
@@ -150,8 +150,8 @@ def test_an_unknown_user_is_refused_with_those_that_log_in(tmp_path: Path, user:
     path = tmp_path / "client.properties"
     with pytest.raises(AnsibleError) as refusal:
         config(closed(tmp_path, "admin", "app", "bridge", "gone"), path=str(path), user=user)
-    for part in (user, "admin", "ledger", "app"):
-        assert part in str(refusal.value)
+    for text in (user, "admin", "ledger", "app"):
+        assert text in str(refusal.value)
     assert "hunter2" not in str(refusal.value)
     assert not path.exists()
 

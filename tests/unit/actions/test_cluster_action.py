@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import xml.etree.ElementTree as ET
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,7 @@ from tests.support.lab.topology import ROOT
 from tests.unit.actions.clean_cluster import CLEAN, NODES, clean, run_checks, secret_files, written
 from tests.unit.cluster.inventories import INVENTORIES
 from tests.unit.in_process import AnsibleRun
+from tests.unit.inspections import answer_with, directory_at
 
 pytestmark = pytest.mark.usefixtures("local_tmp")
 ID = "4L6g3nShT-eMCtK--X86sw"
@@ -62,7 +65,7 @@ TWELVE = [
 
 
 def rules(result: dict[str, Any], kind: str = "problems") -> list[str]:
-    return [one["rule"] for one in result[kind]]
+    return [problem["rule"] for problem in result[kind]]
 
 
 # The verdict
@@ -72,15 +75,15 @@ def test_every_mistake_is_one_problem_of_one_failure(tmp_path: Path) -> None:
     hosts = {**NODES, "k3": {**NODES["k3"], "kafka_node_id": 2}, "spare": {}}
     ansible = AnsibleRun(written(tmp_path, hosts, MISTAKES))
     verdict, junit = tmp_path / "problems.json", tmp_path / "problems.xml"
-    found = run_checks(ansible, json=str(verdict), junit=str(junit))
-    assert found["failed"]
-    assert rules(found) == TWELVE
-    assert [rule for rule in TWELVE if f"[{rule}]" not in found["shown"]] == []
+    result = run_checks(ansible, json=str(verdict), junit=str(junit))
+    assert result["failed"]
+    assert rules(result) == TWELVE
+    assert [rule for rule in TWELVE if f"[{rule}]" not in result["shown"]] == []
 
     data = json.loads(verdict.read_text())
-    assert [one["rule"] for one in data["problems"]] == TWELVE
+    assert [problem["rule"] for problem in data["problems"]] == TWELVE
     assert (data["valid"], data["rules"], data["hosts"]) == (False, len(RULES), 3)
-    suites = ET.parse(junit).getroot()  # noqa: S314 - written by this test
+    suites = ET.parse(junit).getroot()
     failed = [
         case.get("name") for case in suites.iter("testcase") if case.find("failure") is not None
     ]
@@ -89,8 +92,8 @@ def test_every_mistake_is_one_problem_of_one_failure(tmp_path: Path) -> None:
 
 def test_a_legal_inventory_has_a_verdict_too(tmp_path: Path) -> None:
     verdict, junit = tmp_path / "problems.json", tmp_path / "problems.xml"
-    found = run_checks(clean(tmp_path), json=str(verdict), junit=str(junit))
-    assert (found.get("failed"), found["changed"]) == (None, False)
+    result = run_checks(clean(tmp_path), json=str(verdict), junit=str(junit))
+    assert (result.get("failed"), result["changed"]) == (None, False)
     assert json.loads(verdict.read_text()) == {
         "valid": True,
         "problems": [],
@@ -98,52 +101,71 @@ def test_a_legal_inventory_has_a_verdict_too(tmp_path: Path) -> None:
         "rules": len(RULES),
         "hosts": 3,
     }
-    suites = ET.parse(junit).getroot()  # noqa: S314 - written by this test
+    suites = ET.parse(junit).getroot()
     assert (suites.get("tests"), suites.get("failures")) == (str(len(RULES)), "0")
 
 
 @pytest.mark.parametrize("name", INVENTORIES)
 def test_every_inventory_of_the_tree_is_legal(name: str, tmp_path: Path) -> None:
     # A copy, since a lookup may write a secret beside the inventory.
-    own = shutil.copytree(ROOT / "inventories" / name, tmp_path / name)
-    if any("nftables" in path.read_text() for path in own.glob("group_vars/*")):
+    inventory = shutil.copytree(ROOT / "inventories" / name, tmp_path / name)
+    if any("nftables" in path.read_text() for path in inventory.glob("group_vars/*")):
         # The lab adds the addresses, without which a firewall is refused.
-        names = AnsibleRun(own).hostvars
+        names = AnsibleRun(inventory).hostvars
         hosts = {
             str(name): {"ansible_host": f"10.0.0.{n}"} for n, name in enumerate(names, start=1)
         }
-        (own / "transport.yml").write_text(yaml.safe_dump({"all": {"hosts": hosts}}))
-    ansible = AnsibleRun(own)
-    found = ansible.task("cluster", next(iter(ansible.hostvars)))
-    assert found["problems"] == []
+        (inventory / "transport.yml").write_text(yaml.safe_dump({"all": {"hosts": hosts}}))
+    ansible = AnsibleRun(inventory)
+    result = ansible.task("cluster", next(iter(ansible.hostvars)))
+    assert result["problems"] == []
     # Those that begin with an old version on purpose accept its holes.
-    outdated = any("accepted_risks:" in path.read_text() for path in own.glob("group_vars/*"))
-    assert [note["rule"] for note in found["notes"]] == ["outdated-version"] * outdated
+    outdated = any("accepted_risks:" in path.read_text() for path in inventory.glob("group_vars/*"))
+    assert [note["rule"] for note in result["notes"]] == ["outdated-version"] * outdated
+
+
+@pytest.mark.parametrize("colors", [True, False])
+def test_the_summary_is_first_and_each_problem_is_shown_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, colors: bool
+) -> None:
+    # Ansible sets it where the output is a terminal and NO_COLOR is not set.
+    monkeypatch.setattr("ansible.utils.color.ANSIBLE_COLOR", colors)
+    hosts = {**NODES, "k3": {**NODES["k3"], "kafka_node_id": 2}, "spare": {}}
+    found = run_checks(AnsibleRun(written(tmp_path, hosts, MISTAKES)))
+    shown = re.sub(r"\x1b\[[\d;]*m", "", found["shown"])
+    first, *problems = shown.split("\n\n")
+    assert f"{len(TWELVE)} problems in 1 file;" in first
+    assert "no host was touched" in first
+    assert sorted(re.findall(r"^\d+\. .*\[(.*)\]$", shown, flags=re.M)) == sorted(TWELVE)
+    assert len(problems) == len(TWELVE)
+    colored = re.findall(r"\x1b\[[\d;]*m *(\d+\.|fix:)", found["shown"])
+    assert len(colored) == (2 * len(TWELVE) if colors else 0)
+    assert ("\x1b" in found["shown"]) is colors
 
 
 def test_a_warning_is_shown_and_refuses_nothing(tmp_path: Path) -> None:
     verdict = tmp_path / "problems.json"
     config = {"log.cleaner.enable": True}
-    found = run_checks(clean(tmp_path, kafka_config=config), json=str(verdict))
-    assert (found.get("failed"), rules(found)) == (None, [])
-    assert rules(found, "notes") == ["deprecated-key"]
-    assert [line for line in found["warnings"] if "[deprecated-key]" in line]
+    result = run_checks(clean(tmp_path, kafka_config=config), json=str(verdict))
+    assert (result.get("failed"), rules(result)) == (None, [])
+    assert rules(result, "notes") == ["deprecated-key"]
+    assert [line for line in result["warnings"] if "[deprecated-key]" in line]
     data = json.loads(verdict.read_text())
     assert data["valid"]
-    assert [one["rule"] for one in data["warnings"]] == ["deprecated-key"]
+    assert [problem["rule"] for problem in data["warnings"]] == ["deprecated-key"]
 
 
 def test_the_address_of_a_host_is_judged(tmp_path: Path) -> None:
     hosts = {**NODES, "k2": {**NODES["k2"], "ansible_host": "192.0.2.1"}}
-    found = run_checks(AnsibleRun(written(tmp_path, hosts, CLEAN)))
-    assert "same-address" in rules(found)
-    assert found["problems"][0]["hosts"] == ["k1", "k2"]
+    result = run_checks(AnsibleRun(written(tmp_path, hosts, CLEAN)))
+    assert "same-address" in rules(result)
+    assert result["problems"][0]["hosts"] == ["k1", "k2"]
 
 
 def test_a_variable_that_has_no_value_is_named_with_its_place(tmp_path: Path) -> None:
-    found = run_checks(clean(tmp_path, kafka_rack="{{ nowhere }}"))
-    assert rules(found) == ["unresolved-variable"]
-    assert f"{tmp_path}/inventory/hosts.yml:" in found["shown"]
+    result = run_checks(clean(tmp_path, kafka_rack="{{ nowhere }}"))
+    assert rules(result) == ["unresolved-variable"]
+    assert f"{tmp_path}/inventory/hosts.yml:" in result["shown"]
 
 
 def test_a_file_that_cannot_be_read_hides_no_problem_of_other_hosts(tmp_path: Path) -> None:
@@ -152,11 +174,11 @@ def test_a_file_that_cannot_be_read_hides_no_problem_of_other_hosts(tmp_path: Pa
     file = inventory / "host_vars" / "k2.yml"
     file.parent.mkdir()
     file.write_text("kafka_node_id: 2\nkafka_rack\n")
-    found = run_checks(AnsibleRun(inventory))
-    assert rules(found) == ["unknown-variable", "unreadable-file"]
-    assert found["problems"][0]["hosts"] == ["k1", "k2", "k3"]
-    assert found["problems"][1]["hosts"] == ["k2"]
-    assert str(file) in found["problems"][1]["where"]
+    result = run_checks(AnsibleRun(inventory))
+    assert rules(result) == ["unknown-variable", "unreadable-file"]
+    assert result["problems"][0]["hosts"] == ["k1", "k2", "k3"]
+    assert result["problems"][1]["hosts"] == ["k2"]
+    assert str(file) in result["problems"][1]["where"]
 
 
 def test_a_verdict_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
@@ -233,9 +255,9 @@ def test_with_zookeeper_the_first_broker_generates_it(tmp_path: Path) -> None:
 def test_a_broken_file_is_refused_with_all_other_problems(tmp_path: Path) -> None:
     ansible = clean(tmp_path, kafka_hep="1g")
     (ansible.inventory / KEPT).write_text("not-an-id\n")
-    found = run_checks(ansible, generate=True)
-    assert rules(found) == ["unknown-variable", "cluster-id-file"]
-    assert f"{ansible.inventory / KEPT} holds 'not-an-id'" in found["shown"]
+    result = run_checks(ansible, generate=True)
+    assert rules(result) == ["unknown-variable", "cluster-id-file"]
+    assert f"{ansible.inventory / KEPT} holds 'not-an-id'" in result["shown"]
     assert kept(ansible) == "not-an-id"
 
 
@@ -248,8 +270,10 @@ def closed(place: Path, **variables: Any) -> AnsibleRun:
 
 def missing(ansible: AnsibleRun) -> list[str]:
     """Return what the tasks to come would miss."""
-    found = ansible.cluster("k2")
-    return [one for host in found.kafka for one in found.missing_secrets(host, "kafka")]
+    deployment = ansible.cluster("k2")
+    return [
+        secret for host in deployment.kafka for secret in deployment.missing_secrets(host, "kafka")
+    ]
 
 
 def test_secrets_are_made_once_where_they_are_asked_for(tmp_path: Path) -> None:
@@ -319,11 +343,11 @@ def test_the_ca_of_a_site_signs(tmp_path: Path) -> None:
 # What was found on hosts
 
 
-def inspect(ansible: AnsibleRun, host: str, **found: Any) -> None:
-    """Let a host be found sound, but for what is given."""
-    disk = {"path": "/var/lib/kafka/data", "mount": "/var/lib/kafka", **found.pop("disk", {})}
-    answer = {"directories": [disk], "certificates": [], "opt_free": 2**40, **found}
-    ansible.register(host, run.INSPECTION, {"found": answer, "clock_offset": 0.0})
+def inspect(ansible: AnsibleRun, host: str, disk: Mapping[str, Any] = {}, **changes: Any) -> None:
+    """Let a host be found sound, but for changes of its disk and of the rest."""
+    directory = directory_at("/var/lib/kafka/data", **{"mount": "/var/lib/kafka", **disk})
+    answer = answer_with(disks_directories=(directory,), **changes)
+    ansible.register(host, run.INSPECTION, {"inspection": answer, "clock_offset": 0.0})
 
 
 def test_the_problems_of_all_hosts_are_one_failure(tmp_path: Path) -> None:
@@ -332,20 +356,20 @@ def test_the_problems_of_all_hosts_are_one_failure(tmp_path: Path) -> None:
     for host in NODES:
         names = [] if host == "k3" else [f"junk-of-{host}/"]
         inspect(ansible, host, disk={"exists": True, "names": names, "meta": None})
-    found = run_checks(ansible, inspected=["k1", "k2", "k3"])
-    assert found["failed"]
-    assert {host for one in found["problems"] for host in one["hosts"]} == {"k1", "k2"}
+    result = run_checks(ansible, inspected=["k1", "k2", "k3"])
+    assert result["failed"]
+    assert {host for problem in result["problems"] for host in problem["hosts"]} == {"k1", "k2"}
     for host in ("k1", "k2"):
-        assert f"junk-of-{host}" in found["shown"]
+        assert f"junk-of-{host}" in result["shown"]
 
 
 def test_sound_hosts_pass_and_complete_the_cluster(tmp_path: Path) -> None:
     ansible = clean(tmp_path)
     run_checks(ansible)
     for host in NODES:
-        inspect(ansible, host, cores=16, memory_mb=8192)
-    found = run_checks(ansible, inspected=list(NODES))
-    assert (found.get("failed"), found["problems"]) == (None, [])
+        inspect(ansible, host, system_cores=16, system_memory_mb=8192)
+    result = run_checks(ansible, inspected=list(NODES))
+    assert (result.get("failed"), result["problems"]) == (None, [])
     assert {host.cores for host in ansible.cluster("k1").hosts.values()} == {16}
 
 
@@ -367,17 +391,17 @@ def test_older_secrets_are_refused_unless_they_are_accepted(tmp_path: Path) -> N
         before = secret_files(ansible)
         for host in NODES:
             inspect(ansible, host, secrets=record)
-        found = run_checks(ansible, inspected=list(NODES), accept_secrets=accepted)
+        result = run_checks(ansible, inspected=list(NODES), accept_secrets=accepted)
         assert secret_files(ansible) == before
         store = ansible.cluster("k1").inventory.secrets.store
         assert store
         if store.replacing:
-            assert rules(found) == []
+            assert rules(result) == []
             assert store.replacing == ("admin", "ledger")
             assert store.generation.number == 2
         else:
-            assert rules(found) == ["secrets-older"]
-            assert {*found["problems"][0]["hosts"]} == {*NODES}
+            assert rules(result) == ["secrets-older"]
+            assert {*result["problems"][0]["hosts"]} == {*NODES}
             assert not accepted
 
 
@@ -404,8 +428,8 @@ def test_newer_secrets_are_not_refused(tmp_path: Path) -> None:
     for host in ("k2", "k3"):
         inspect(ansible, host)
     for accepted, replacing in ((False, ()), (True, ("admin", "ledger"))):
-        found = run_checks(ansible, inspected=list(NODES), accept_secrets=accepted)
-        assert rules(found) == []
+        result = run_checks(ansible, inspected=list(NODES), accept_secrets=accepted)
+        assert rules(result) == []
         store = ansible.cluster("k1").inventory.secrets.store
         assert store
         # As after teardown.yml, which keeps Kafka's data and leaves no record.
@@ -416,10 +440,10 @@ def test_what_follows_from_the_hosts_is_judged_too(tmp_path: Path) -> None:
     """The inventory does not say how much memory a host has."""
     ansible = clean(tmp_path, host_memory_mb=0, kafka_heap="6g")
     assert rules(run_checks(ansible)) == []
-    inspect(ansible, "k1", memory_mb=4096)
-    found = run_checks(ansible, inspected=["k1", "k2"])
-    assert found["problems"][0]["hosts"] == ["k1"]
-    assert "6g" in found["shown"] or "6144" in found["shown"]
+    inspect(ansible, "k1", system_memory_mb=4096)
+    result = run_checks(ansible, inspected=["k1", "k2"])
+    assert result["problems"][0]["hosts"] == ["k1"]
+    assert "6g" in result["shown"] or "6144" in result["shown"]
 
 
 @pytest.mark.parametrize(
@@ -432,8 +456,8 @@ def test_another_version_is_for_the_playbooks_that_change_it(
     meta = f"version=1\ncluster.id={ID}\nnode.id=1\ndirectory.id=x\n"
     installed = {"kafka": "kafka-4.2.1-0123456789ab"}
     inspect(ansible, "k1", installed=installed, disk={"exists": True, "meta": meta})
-    found = run_checks(ansible, inspected=["k1"], allow_version_change=allowed)
-    assert [rule for rule in rules(found) if rule.startswith("version")] == problems
+    result = run_checks(ansible, inspected=["k1"], allow_version_change=allowed)
+    assert [rule for rule in rules(result) if rule.startswith("version")] == problems
 
 
 AT_WORK = {"id": "x", "state": "running", "what": "rolling_upgrade", "machine": "m", "age": 3.0}
@@ -456,15 +480,15 @@ def test_hosts_of_a_running_operation_are_refused(
     run_checks(ansible)
     for host in NODES:
         inspect(ansible, host, operation={**AT_WORK, **change})
-    found = run_checks(ansible, inspected=list(NODES), **options)
-    assert rules(found) == (["operation-running"] if refused else [])
-    assert ("rolling_upgrade" in found["shown"]) is refused
+    result = run_checks(ansible, inspected=list(NODES), **options)
+    assert rules(result) == (["operation-running"] if refused else [])
+    assert ("rolling_upgrade" in result["shown"]) is refused
 
 
 def test_a_run_is_not_refused_for_its_own_operation(tmp_path: Path) -> None:
     ansible = clean(tmp_path)
     run_checks(ansible)
-    own = {**AT_WORK, "id": operation.current("rolling_upgrade")["id"]}
+    own_operation = {**AT_WORK, "id": operation.current("rolling_upgrade")["id"]}
     for host in NODES:
-        inspect(ansible, host, operation=own)
+        inspect(ansible, host, operation=own_operation)
     assert rules(run_checks(ansible, inspected=list(NODES))) == []

@@ -39,7 +39,7 @@ def explain(ansible: AnsibleRun, **options: Any) -> str:
 
 
 def test_the_playbook_passes_its_variables_on() -> None:
-    (task,) = (one for one in PLAY["tasks"] if "millrace.streaming.explain" in one)
+    (task,) = (entry for entry in PLAY["tasks"] if "millrace.streaming.explain" in entry)
     args = task["millrace.streaming.explain"]
     assert args.keys() == set(OPTIONS.values())
     for variable, option in OPTIONS.items():
@@ -54,22 +54,22 @@ def test_commands_of_the_guide_explain(
     for line in guide.commands("Explain a property"):
         words = shlex.split(line)
         assert "playbooks/explain.yml" in words
-        given = dict(guide.extra_variables(words))
-        options = {OPTIONS[variable]: value for variable, value in given.items()}
-        texts[" ".join(given)] = explain(ansible, **options)
+        variables = dict(guide.extra_variables(words))
+        options = {OPTIONS[variable]: value for variable, value in variables.items()}
+        texts[" ".join(variables)] = explain(ansible, **options)
     assert texts.keys() == {"", *OPTIONS}
     assert "k1, k2, k3" in texts[""].splitlines()[0]
     assert "min.insync.replicas" in texts[""]
     assert "log.retention.hours" in texts["explain_key"]
     assert "min.insync.replicas" not in texts["explain_key"]
-    for part in ("log.retention.ms: dynamic", "queued.max.requests: restart", "node.id: refused"):
-        assert part in texts["explain_change"]
+    for text in ("log.retention.ms: dynamic", "queued.max.requests: restart", "node.id: refused"):
+        assert text in texts["explain_change"]
     assert "kafka_controller_listener" in texts["explain_ports"]
     assert "spark_master_port" in texts["explain_ports"]
     assert "min.insync.replicas" not in texts["explain_ports"]
-    found = json.loads((tmp_path / "explained.json").read_text())
-    assert found["ports"]["k1"][0]["port"] == 9095
-    assert found["hosts"]["k3"]["properties"]["min.insync.replicas"]["layer"] == "topology"
+    document = json.loads((tmp_path / "explained.json").read_text())
+    assert document["ports"]["k1"][0]["port"] == 9095
+    assert document["hosts"]["k3"]["properties"]["min.insync.replicas"]["layer"] == "topology"
 
 
 def test_a_change_is_shown_without_all_properties(ansible: AnsibleRun) -> None:
@@ -90,12 +90,12 @@ def test_a_wrong_inventory_is_explained_too(tmp_path: Path) -> None:
 
 def test_ports_are_explained_without_kafka_and_equal_hosts_share_a_table(tmp_path: Path) -> None:
     copy = shutil.copytree(ROOT / "inventories/spark_ha", tmp_path / "inventory")
-    found = AnsibleRun(copy).task("explain", "s1", ports=True)["lines"]
-    assert [line for line in found if line.startswith("On ")] == ["On s1:", "On s2:", "On s3:"]
-    assert [line.split() for line in found if "7337" in line] == 2 * [
+    lines = AnsibleRun(copy).task("explain", "s1", ports=True)["lines"]
+    assert [line for line in lines if line.startswith("On ")] == ["On s1:", "On s2:", "On s3:"]
+    assert [line.split() for line in lines if "7337" in line] == 2 * [
         ["7337", "nodes", "spark.shuffle.service.port"]
     ]
-    assert "any" in [line.split()[0] for line in found if line]
+    assert "any" in [line.split()[0] for line in lines if line]
     hosts = yaml.safe_load((ROOT / "playbooks/vars/hosts.yml").read_text())
     assert "every_host" in PLAY["hosts"]
     assert set(hosts["every_host"].split(":")) == set(GROUPS)

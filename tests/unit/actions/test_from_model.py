@@ -41,16 +41,16 @@ def operate(ansible: AnsibleRun, module: str, host: str, **args: Any) -> Answer:
 
 
 def test_the_module_gets_what_the_model_says(ansible: AnsibleRun) -> None:
-    found = operate(ansible, "kafka_health", "k1", gate=True)["options"]
+    options = operate(ansible, "kafka_health", "k1", gate=True)["options"]
     expected = module_options.of_module("kafka_health", ansible.cluster("k1"), "k1")
-    assert found == {**expected, "gate": True}
+    assert options == {**expected, "gate": True}
     assert ansible.calls[0][0] == "millrace.streaming.kafka_health"
 
 
 def test_options_of_the_task_win(ansible: AnsibleRun) -> None:
-    found = operate(ansible, "kafka_health", "k1", strict=False, allow_outage=["logs"])["options"]
-    assert (found["strict"], found["allow_outage"]) == (False, ["logs"])
-    assert (found["allow_unsafe_quorum"], found["expect_brokers"]) == (False, [1, 2])
+    options = operate(ansible, "kafka_health", "k1", strict=False, allow_outage=["logs"])["options"]
+    assert (options["strict"], options["allow_outage"]) == (False, ["logs"])
+    assert (options["allow_unsafe_quorum"], options["expect_brokers"]) == (False, [1, 2])
 
 
 @pytest.mark.parametrize(
@@ -100,13 +100,13 @@ def test_a_change_is_recorded_with_its_time(ansible: AnsibleRun, tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    ("answer", "check"), [({"changed": False}, False), ({"failed": True}, False), ({}, True)]
+    ("result", "check"), [({"changed": False}, False), ({"failed": True}, False), ({}, True)]
 )
 def test_what_changed_nothing_is_not_recorded(
-    ansible: AnsibleRun, tmp_path: Path, answer: Answer, check: bool
+    ansible: AnsibleRun, tmp_path: Path, result: Answer, check: bool
 ) -> None:
     events = tmp_path / "events.jsonl"
-    ansible.module = lambda *_: {"changed": True, **answer} if check else answer
+    ansible.module = lambda *_: {"changed": True, **result} if check else result
     operate(ansible, "kafka_features", "k1", events=str(events), check=check)
     assert not events.exists()
 
@@ -115,25 +115,25 @@ def test_what_changed_nothing_is_not_recorded(
 
 
 @pytest.mark.parametrize(
-    ("host", "running", "asked"),
+    ("host", "running", "runs"),
     [("k1", True, True), ("k1", False, False), ("c1", True, False), ("z1", True, False)],
 )
 def test_only_a_broker_that_ran_is_asked(
-    ansible: AnsibleRun, host: str, running: bool, asked: bool
+    ansible: AnsibleRun, host: str, running: bool, runs: bool
 ) -> None:
-    found = ansible.task("kafka_dynamic_config", host, running=running)
-    assert found["changed"] is asked
-    assert bool(ansible.calls) is asked
-    assert asked or found["refused"] == {}
-    assert not asked or "running" not in found["options"]
+    result = ansible.task("kafka_dynamic_config", host, running=running)
+    assert result["changed"] is runs
+    assert bool(ansible.calls) is runs
+    assert runs or result["refused"] == {}
+    assert not runs or "running" not in result["options"]
 
 
 def test_a_broker_knows_which_operations_a_run_has_judged(
     ansible: AnsibleRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Action, "judged_operations", lambda _: {"judged_operations": ["own"]})
-    found = ansible.task("kafka_dynamic_config", "k1")["options"]
-    assert found["judged_operations"] == ["own"]
+    options = ansible.task("kafka_dynamic_config", "k1")["options"]
+    assert options["judged_operations"] == ["own"]
 
 
 @pytest.mark.parametrize("wrong", [{}, {"wait": "long"}], ids=["no library", "invalid option"])
@@ -146,10 +146,10 @@ def test_the_content_of_a_file_is_shown_in_no_failure(
         ansible.module = lambda name, args: call_module(
             name, {**args, **wrong, "library": "/nonexistent"}
         )
-        found = ansible.task("kafka_dynamic_config", "k1", check=check)
-        assert found["failed"]
-        assert found["invocation"]["module_args"]["path"]
-        assert "hunter2" not in json.dumps(found)
+        result = ansible.task("kafka_dynamic_config", "k1", check=check)
+        assert result["failed"]
+        assert result["invocation"]["module_args"]["path"]
+        assert "hunter2" not in json.dumps(result)
     (_, planned), (_, made) = ansible.calls
     assert "hunter2" in planned["content"], "the file is not written yet"
     assert "content" not in made

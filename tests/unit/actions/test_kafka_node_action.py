@@ -8,6 +8,11 @@ from typing import Any
 import pytest
 from ansible.errors import AnsibleConnectionFailure
 from ansible_collections.millrace.streaming.plugins.action import kafka_node
+from ansible_collections.millrace.streaming.plugins.module_utils.formats.pem import bodies
+from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets import certificates
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.kafka.security import (
+    Certificate,
+)
 
 from tests.unit.actions.bare_task import Tasks
 from tests.unit.cluster import small
@@ -23,8 +28,8 @@ def tasks(local_tmp: Path, monkeypatch: pytest.MonkeyPatch) -> Tasks:
 
 def ask(tasks: Tasks, inventory_hostname: str, **args: Any) -> dict[str, Any]:
     """Return the options that the module got on a host."""
-    answer = tasks.run(kafka_node, args, {"inventory_hostname": inventory_hostname})
-    assert (answer["running"], answer["lock_hosts"]) == (True, ["c1", "c2", "c3"])
+    result = tasks.run(kafka_node, args, {"inventory_hostname": inventory_hostname})
+    assert (result["running"], result["lock_hosts"]) == (True, ["c1", "c2", "c3"])
     return tasks.calls[-1][1]
 
 
@@ -33,6 +38,19 @@ def test_a_node_is_compared_with_the_distribution_of_the_inventory(tasks: Tasks)
     assert set(options["keystores"]) <= set(map(str, CLUSTER.kafka["b1"].config.values()))
     assert options["home"] == CLUSTER.kafka["b1"].distribution.home
     assert "operation" not in options
+
+
+@pytest.mark.parametrize(("days", "ends"), [(100, False), (20, False), (1, True), (0, True)])
+def test_key_stores_that_end_soon_are_named(
+    days: int, ends: bool, tasks: Tasks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(certificates, "LEAF_DAYS", days)
+    node = Certificate("b1/node", "", "b1", ("b1",), client=True)
+    text = certificates.issue(certificates.new_authority("Millrace"), node)
+    shown = {"/node.pem": bodies(text)[0], "/junk.pem": "junk"}
+    tasks.module = lambda *_: {"running": True, "certificates": shown}
+    result = tasks.run(kafka_node, {}, {"inventory_hostname": "b1"})
+    assert result["expiring"] == (["/node.pem"] if ends else [])
 
 
 def test_only_the_hosts_of_the_lock_take_it(tasks: Tasks) -> None:
@@ -49,19 +67,19 @@ def test_every_host_hears_how_the_operation_ended(tasks: Tasks) -> None:
     ended = ask(tasks, "b1", finish=True)
     assert ended["operation"]["state"] == "stopped", "every node is done, and a later task failed"
     assert not ended.get("take"), "it would take the lock of who began meanwhile"
-    asked = len(tasks.calls)
+    number_of_calls = len(tasks.calls)
     assert tasks.run(kafka_node, {"complete": True}) == {"changed": False}
-    assert len(tasks.calls) == asked, "only the controller keeps that"
+    assert len(tasks.calls) == number_of_calls, "only the controller keeps that"
     assert ask(tasks, "b1", finish=True)["operation"]["state"] == "finished"
 
 
 def test_a_verdict_belongs_to_the_operation_of_the_run(tasks: Tasks) -> None:
-    given = {"finish": True, "verdict": "PASS"}
-    assert tasks.run(kafka_node, given, {"inventory_hostname": "c1"}) == {"changed": False}
+    options = {"finish": True, "verdict": "PASS"}
+    assert tasks.run(kafka_node, options, {"inventory_hostname": "c1"}) == {"changed": False}
     assert not tasks.calls, "nothing was done, so that there is nothing to record"
     taken = ask(tasks, "c1", what="rolling_restart")
     tasks.run(kafka_node, {"complete": True})
-    ended = ask(tasks, "c1", **given)["operation"]
+    ended = ask(tasks, "c1", **options)["operation"]
     assert (ended["id"], ended["state"]) == (taken["operation"]["id"], "finished")
     assert ended["verdict"] == "PASS"
 
@@ -83,8 +101,8 @@ def test_a_host_outside_the_run_does_not_have_to_be_reachable(
 
     tasks = Tasks(monkeypatch, CLUSTER, broken)
     variables = {"inventory_hostname": "c1", "ansible_play_hosts": ["c1", "b1"]}
-    answer = tasks.run(kafka_node, {"what": "rolling_restart", "host": "c3"}, variables)
-    assert TIMED_OUT in answer["not_reached"]
-    assert "holder" not in answer, "it did not take the lock"
+    result = tasks.run(kafka_node, {"what": "rolling_restart", "host": "c3"}, variables)
+    assert TIMED_OUT in result["not_reached"]
+    assert "holder" not in result, "it did not take the lock"
     with pytest.raises(AnsibleConnectionFailure):
         tasks.run(kafka_node, {"restore": True, "host": "b1"}, variables)

@@ -10,11 +10,15 @@ from ansible.errors import AnsibleActionFail
 from ansible_collections.millrace.streaming.plugins.action import kafka_storage
 from ansible_collections.millrace.streaming.plugins.module_utils.formats.uuids import directory_id
 from ansible_collections.millrace.streaming.plugins.plugin_utils import run
-from ansible_collections.millrace.streaming.plugins.plugin_utils.rules.inspection import Inspection
+from ansible_collections.millrace.streaming.plugins.plugin_utils.rules.inspection import (
+    Directory,
+    Inspection,
+)
 
 from tests.unit.actions.bare_task import Tasks
 from tests.unit.cluster import small
 from tests.unit.in_process import no_module
+from tests.unit.inspections import answer_with, directory_at, inspection_with
 
 OTHER = "Qg3OEVBNTcwNTJENDM2MkA"
 DATA, METADATA = "/var/lib/kafka/data", "/var/lib/kafka/metadata"
@@ -53,7 +57,8 @@ def storage(
     answer = {"changed": True, "formatted": ["it"]}
     module = (lambda *_: answer) if asked else no_module
     tasks = Tasks(monkeypatch, cluster(**variables), module)
-    found = {run.INSPECTION: {"found": {"directories": list(disks)}}} if disks else {}
+    inspection = {"disks": {"directories": list(disks)}}
+    found = {run.INSPECTION: {"inspection": inspection}} if disks else {}
     # A single controller may vote: there is no other one.
     variables = {"inventory_hostname": host, "hostvars": {}, **found}
     result = tasks.run(kafka_storage, {}, variables)
@@ -132,12 +137,16 @@ def answer(*, elected: bool | None) -> dict[str, Any]:
     """Return the answer of the module preflight of a host; None: the host is unreachable."""
     if elected is None:
         return {"not_reached": "timed out"}
-    directory = {"path": METADATA, "exists": True, "elected": elected}
-    return {"found": {"directories": [directory], "certificates": []}, "clock_offset": 0.0}
+    inspected = answer_with(disks_directories=(metadata(elected=elected),))
+    return {"inspection": inspected, "clock_offset": 0.0}
 
 
 def inspection(*, elected: bool) -> Inspection:
-    return Inspection.of(answer(elected=elected)["found"])
+    return inspection_with(disks_directories=(metadata(elected=elected),))
+
+
+def metadata(*, elected: bool) -> Directory:
+    return directory_at(METADATA, exists=True, elected=elected)
 
 
 def test_a_first_controller_votes(monkeypatch: pytest.MonkeyPatch) -> None:

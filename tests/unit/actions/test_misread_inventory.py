@@ -27,12 +27,14 @@ def test_an_action_refuses_it(tmp_path: Path) -> None:
 
 def test_the_check_names_it(tmp_path: Path) -> None:
     ansible, file = misread(tmp_path)
-    found = run_checks(ansible)
-    assert [one["rule"] for one in found["problems"]] == ["inventory-unread"]
-    assert found["problems"][0]["where"] == f"{file}:2"
+    result = run_checks(ansible)
+    assert [problem["rule"] for problem in result["problems"]] == ["inventory-unread"]
+    assert result["problems"][0]["where"] == f"{file}:2"
 
 
 def test_a_directory_of_secrets_within_the_inventory_is_one_of_its_problems(tmp_path: Path) -> None:
     ansible = clean(tmp_path, kafka_secrets_dir="secrets", kafka_hep="1g")
-    found = run_checks(ansible)
-    assert {"secrets-directory", "unknown-variable"} <= {one["rule"] for one in found["problems"]}
+    result = run_checks(ansible)
+    assert {"secrets-directory", "unknown-variable"} <= {
+        problem["rule"] for problem in result["problems"]
+    }

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 import time
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
-from ansible.errors import AnsibleConnectionFailure
+from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure
 from ansible_collections.millrace.streaming.plugins.action.preflight import (
     clock_offset,
     options,
@@ -19,7 +21,9 @@ from ansible_collections.millrace.streaming.plugins.plugin_utils.services.kafka.
 
 from tests.unit.cluster.small import cluster
 from tests.unit.in_process import AnsibleRun, Answer, call_module
+from tests.unit.inspections import answer_with, directory_at, inspection_with
 
+DEBIAN_12 = {"system_os_release": {"ID": "debian", "VERSION_CODENAME": "bookworm"}}
 TIMED_OUT = "timed out"
 STORES = {
     "ssl.keystore.location": "/a.pem",
@@ -82,7 +86,7 @@ def test_what_is_inspected_follows_from_the_model() -> None:
     ]
     assert asked["names"] == ["kafka.example.org", "h1", "h1"]
     assert {2181, 9092, 9093} <= set(asked["ports"])
-    assert (asked["java_home"], asked["kafka_user"]) == ("/opt/java", "broker")
+    assert (asked["java_homes"], asked["kafka_user"]) == (["/opt/java"], "broker")
     assert 8080 in options(found, "h2")["ports"], "a master's"
     ours = ("kafka", "zookeeper", "hdfs-namenode", "spark-job-clicks", "millrace-console")
     of_packages = ("postgresql", "prometheus", "monitoring", "console", "kafka-manager")
@@ -90,6 +94,58 @@ def test_what_is_inspected_follows_from_the_model() -> None:
     assert all(map(units.fullmatch, ours))
     assert not any(map(units.fullmatch, of_packages))
     assert options(found, "h2")["stores"] == []
+
+
+def test_kernel_settings_and_times_of_jobs_are_asked_for_where_they_are_needed() -> None:
+    schedules = {"a": "daily", "b": "Mon..Fri  06:30", "c": "daily", "d": "service", "e": "once"}
+    jobs = [{"name": name, "schedule": schedule} for name, schedule in schedules.items()]
+    found = cluster(
+        {"spark_masters": ["h1", "h2"], "spark_workers": ["h2"], "zookeeper": ["h3"]},
+        host_sysctl={"vm.swappiness": 1, "-net/core/somaxconn": 4096},
+        spark_jobs=[*jobs, {"name": "f", "schedule": "hourly", "state": "absent"}],
+    )
+    asked = [options(found, name) for name in ("h1", "h2", "h3")]
+    times = [host["schedules"] for host in asked]
+    assert times == [["daily", "Mon..Fri 06:30"], [], []]
+    names = ["vm.swappiness", "-net/core/somaxconn"]
+    assert [host["kernel_settings"] for host in asked] == [names, names, names]
+
+
+def test_each_list_of_java_options_is_asked_once_where_it_is_needed() -> None:
+    serial = "-XX:+UseSerialGC"
+    found = cluster(
+        {"kafka_brokers": ["h1"], "zookeeper": ["h1"], "spark_masters": ["h2"]},
+        kafka_java_options=["-Dpassword=hunter2", serial],
+        zookeeper_java_options=[serial, "-Dzookeeper.a=b"],
+        spark_java_options=["-Da=b"],
+        spark_config={"spark.driver.extraJavaOptions": "-Xss4m -Xlog:gc:/var/log/gc.log"},
+    )
+    assert options(found, "h1")["java_options"] == [serial]
+    assert options(found, "h2")["java_options"] == ["-Xss4m -Xlog:gc:file=log"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "homes"),
+    [
+        (
+            {},
+            {
+                "/usr/lib/jvm/java-17-openjdk-amd64",
+                "/usr/lib/jvm/java-21-openjdk-arm64",
+                "/usr/lib/jvm/jre-21-openjdk",
+            },
+        ),
+        ({"java_package": "openjdk-25-jre-headless"}, {"/usr/lib/jvm/java-25-openjdk-amd64"}),
+    ],
+)
+def test_the_java_of_any_system_is_asked_before_the_system_is_known(
+    settings: dict[str, Any], homes: set[str]
+) -> None:
+    found = cluster({"zookeeper": ["h1"]}, **settings)
+    assert homes <= {*options(found, "h1")["java_homes"]}
+    known = replace(found.hosts["h1"], facts=inspection_with(**DEBIAN_12).facts)
+    assert known.java_homes == [known.java.home]
+    assert known.java.home in options(found, "h1")["java_homes"]
 
 
 @pytest.mark.parametrize(
@@ -137,14 +193,22 @@ def test_both_halves_make_an_inspection(ansible: AnsibleRun, tmp_path: Path) -> 
     answer = ansible.task("preflight", "k1")
     assert answer["clock_offset"] == 0
     assert "time" not in answer
-    found = Inspection.of(answer["found"], answer["clock_offset"])
-    (directory,) = found.directories
+    inspection = Inspection.of(answer["inspection"], answer["clock_offset"])
+    (directory,) = inspection.disks.directories
     assert (directory.path, directory.exists, directory.parent) == (f"{tmp_path}/data", False, True)
 
 
 def test_a_clock_that_is_off_is_measured(ansible: AnsibleRun) -> None:
-    ansible.module = lambda *_: {"found": {}, "time": time.time() + 3600}
+    ansible.module = lambda *_: {"inspection": answer_with(), "time": time.time() + 3600}
     assert 3590 < ansible.task("preflight", "k1")["clock_offset"] <= 3600
+
+
+def test_an_answer_that_lacks_a_field_is_refused_with_both_names(ansible: AnsibleRun) -> None:
+    incomplete = answer_with()
+    del incomplete["system"]["swap"]
+    ansible.module = lambda *_: {"inspection": incomplete, "time": time.time()}
+    with pytest.raises(AnsibleActionFail, match=r"k1: .* lacks system\.swap$"):
+        ansible.task("preflight", "k1")
 
 
 @pytest.mark.parametrize("answer", [{"failed": True, "msg": "no Python"}, {"unreachable": True}])
@@ -163,9 +227,11 @@ def test_a_controller_without_records_is_named_and_another_host_can_be_asked(
     (tmp_path / "hosts.yml").write_text(
         f"kafka_brokers: {{hosts: {hosts}}}\nkafka_controllers: {{hosts: {{k2: }}}}\n"
     )
-    disk = {"path": "/var/lib/kafka/data", "exists": True, "elected": elected}
-    found = {"directories": [disk], "certificates": []}
-    ansible = AnsibleRun(tmp_path / "hosts.yml", lambda *_: {"found": found, "time": time.time()})
+    disk = directory_at("/var/lib/kafka/data", exists=True, elected=elected)
+    inspected = answer_with(disks_directories=(disk,))
+    ansible = AnsibleRun(
+        tmp_path / "hosts.yml", lambda *_: {"inspection": inspected, "time": time.time()}
+    )
     assert ansible.task("preflight", "k1")["empty_controller"] is False
     assert ansible.task("preflight", "k2")["empty_controller"] is empty
     other = ansible.task("preflight", "k1", host="k2")
@@ -179,6 +245,6 @@ def test_only_a_host_of_the_run_has_to_be_reachable(ansible: AnsibleRun) -> None
     ansible.module = broken
     answer = ansible.task("preflight", "k1", host="k1")
     assert TIMED_OUT in answer["not_reached"]
-    assert "found" not in answer
+    assert "inspection" not in answer
     with pytest.raises(AnsibleConnectionFailure):
         ansible.task("preflight", "k1")

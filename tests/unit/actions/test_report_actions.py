@@ -77,10 +77,10 @@ def test_the_page_has_what_was_read_and_why_the_rest_is_missing(
     for host in ("k1", "k2"):
         ansible.register(host, "report_parts", read(ansible, host))
     path = tmp_path / "page.html"
-    found = ansible.task(
+    result = ansible.task(
         "report_page", "k1", path=str(path), hosts="report_hosts", parts="report_parts"
     )
-    assert found["problems"] == [
+    assert result["problems"] == [
         "k3: no route to host",
         "spark: the module could not run",
     ]

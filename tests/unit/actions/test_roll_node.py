@@ -54,24 +54,24 @@ class Roll:
 
     def answers(self, *answers: Answer | Exception, **of_modules: Answer) -> None:
         """Let the host answer kafka_restart so, and other modules with one answer each."""
-        left = iter(answers)
+        remaining = iter(answers)
 
         def module(name: str, args: Answer) -> Answer:
             del args
-            found = next(left) if name == "kafka_restart" else of_modules[name]
-            if isinstance(found, Exception):
-                raise found
-            return found
+            result = next(remaining) if name == "kafka_restart" else of_modules[name]
+            if isinstance(result, Exception):
+                raise result
+            return result
 
         self.tasks.module = module
 
-    def reboot(self, **found: object) -> None:
+    def reboot(self, **result: object) -> None:
         """Let Ansible's own action answer so."""
 
         def act(_: Any, name: str, arguments: Answer) -> Answer:
             del arguments
             self.reboots.append(name)
-            return dict(found)
+            return dict(result)
 
         self._monkeypatch.setattr(roll_node.ActionModule, "_other_action", act)
 
@@ -180,14 +180,14 @@ def test_an_upgrade_writes_the_files_of_its_version(roll: Roll) -> None:
 
 
 @pytest.mark.parametrize(
-    ("found", "name"),
+    ("result", "name"),
     [
         ({"failed": True, "msg": "no space left"}, "no space left"),
         (AnsibleConnectionFailure("no route"), "no route"),
     ],
 )
-def test_files_that_cannot_be_written_stop_the_roll(roll: Roll, found: Any, name: str) -> None:
-    roll.answers(answer("stop"), service=found)
+def test_files_that_cannot_be_written_stop_the_roll(roll: Roll, result: Any, name: str) -> None:
+    roll.answers(answer("stop"), service=result)
     assert name in roll.take(action="upgrade")["stopped"]
 
 
@@ -221,18 +221,18 @@ def test_the_last_node_extends_the_time_until_the_record_is_stale(roll: Roll) ->
 
 
 def test_a_host_that_does_not_come_back_stops_the_roll(roll: Roll) -> None:
-    for found in ({"rebooted": True}, {"unreachable": True}):
+    for result in ({"rebooted": True}, {"unreachable": True}):
         operation.save({**operation.current(""), "reason": ""})
         roll.answers(answer("start"))
-        roll.reboot(failed=True, msg="timed out", **found)
+        roll.reboot(failed=True, msg="timed out", **result)
         assert "timed out" in roll.take(action="reboot")["stopped"]
     assert roll.names() == ["kafka_restart"] * 2
 
 
-@pytest.mark.parametrize("found", [{"rebooted": False}, {}])
-def test_a_host_that_does_not_reboot_gets_its_node_back(roll: Roll, found: Answer) -> None:
+@pytest.mark.parametrize("result", [{"rebooted": False}, {}])
+def test_a_host_that_does_not_reboot_gets_its_node_back(roll: Roll, result: Answer) -> None:
     roll.answers(answer("start"), systemd_service={"changed": True})
-    roll.reboot(failed=True, msg="no such command", **found)
+    roll.reboot(failed=True, msg="no such command", **result)
     assert "no such command" in roll.take(action="reboot")["stopped"]
     name, args = roll.tasks.calls[-1]
     assert (name, args["state"]) == ("systemd_service", "started")
@@ -252,15 +252,15 @@ def test_a_restart_is_an_event_of_the_ledger(roll: Roll, tmp_path: Path) -> None
 def test_a_restart_is_shown_with_its_time_and_what_is_left(
     roll: Roll, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    said: list[str] = []
-    monkeypatch.setattr(roll_node.ActionModule, "_say", lambda _, text: said.append(text))
+    messages: list[str] = []
+    monkeypatch.setattr(roll_node.ActionModule, "_say", lambda _, text: messages.append(text))
     times = iter((100.0, 112.5, 200.0, 210.0))
     without_gate = answer("done", seconds={"start": 9.0})
     monkeypatch.setattr(roll_node, "time", SimpleNamespace(time=lambda: next(times)))
     roll.answers(DONE, without_gate)
     for node in ("k2", "k1"):
         roll.take(node, events=str(tmp_path / "events"))
-    first, last = said
+    first, last = messages
     assert "node 2 of 3" in first
     # The whole restart, its phases, and what the last node may take.
     assert re.findall(r"[\d.]+(?= s\b)", first) == ["12.5", "1.0", "2.0", "12"]
@@ -268,7 +268,7 @@ def test_a_restart_is_shown_with_its_time_and_what_is_left(
     assert "left" not in last
     events = [json.loads(line) for line in (tmp_path / "events").read_text().splitlines()]
     # What the gate took comes before the change.
-    assert [(one["start"], one["end"]) for one in events] == [(101.0, 112.5), (200.0, 210.0)]
+    assert [(event["start"], event["end"]) for event in events] == [(101.0, 112.5), (200.0, 210.0)]
 
 
 def test_a_host_that_is_lost_while_it_reboots_is_no_failure_of_the_task(
@@ -287,8 +287,8 @@ def test_a_host_that_is_lost_while_it_reboots_is_no_failure_of_the_task(
     )
     made = roll_node.ActionModule(task, nothing, nothing, nothing, nothing, loader)
     made._shared_loader_obj, made.variables = loader, {}
-    found = made._other_action("ansible.builtin.reboot", {})
-    assert (found["unreachable"], found["msg"]) == (True, "no route")
+    result = made._other_action("ansible.builtin.reboot", {})
+    assert (result["unreachable"], result["msg"]) == (True, "no route")
 
 
 PROGRAM = f"""
@@ -308,7 +308,7 @@ time.sleep({HANGS_SECONDS})
 
 def test_a_worker_ends_with_its_ansible() -> None:
     """It would go on to restart nodes by itself."""
-    done = subprocess.run(  # noqa: S603 - our own program
+    done = subprocess.run(
         [sys.executable, "-c", PROGRAM],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
         stdout=subprocess.PIPE,

@@ -21,7 +21,7 @@ from tests.unit.cluster import small
 Node = dict[str, Any]
 
 
-def node(**found: Any) -> Node:
+def node(**facts: Any) -> Node:
     """A node as the module kafka_node finds it, by default one that needs nothing."""
     nothing = {
         "running": True,
@@ -35,14 +35,14 @@ def node(**found: Any) -> Node:
         "holder": {},
         "previous_operation": {},
     }
-    return {**nothing, **found}
+    return {**nothing, **facts}
 
 
 # Which nodes
 
 
 @pytest.mark.parametrize(
-    ("action", "found", "wanted"),
+    ("action", "facts", "expected"),
     [
         ("restart", node(), False),
         ("restart", node(marked=True), True),
@@ -59,22 +59,24 @@ def node(**found: Any) -> Node:
         ("reboot", node(marked=True, running=False), False),
     ],
 )
-def test_a_node_is_taken_if_it_needs_the_action(action: str, found: Node, wanted: bool) -> None:
-    assert roll_plan.is_wanted(action, found) is wanted
+def test_a_node_is_taken_if_it_needs_the_action(action: str, facts: Node, expected: bool) -> None:
+    assert roll_plan.is_wanted(action, facts) is expected
 
 
 def test_only_a_reboot_is_refused_on_containers_and_beside_zookeeper() -> None:
     groups = {"kafka_brokers": ["b1", "b2"], "zookeeper": ["b2", "z1"]}
     ids = {name: {"kafka_node_id": id_} for id_, name in enumerate(("b1", "b2"), start=1)}
     members = {name: {"zookeeper_id": id_} for id_, name in enumerate(("b2", "z1"), start=1)}
-    own = {name: {**ids.get(name, {}), **members.get(name, {})} for name in ("b1", "b2", "z1")}
-    cluster = small.cluster(groups, own, kafka_version="3.9.2")
+    variables = {
+        name: {**ids.get(name, {}), **members.get(name, {})} for name in ("b1", "b2", "z1")
+    }
+    cluster = small.cluster(groups, variables, kafka_version="3.9.2")
     assert roll_plan.refusals(cluster, "reboot", {"b1": node()}) == ""
-    found = {"b1": node(container=True), "b2": node()}
-    refused = roll_plan.refusals(cluster, "reboot", found)
+    nodes = {"b1": node(container=True), "b2": node()}
+    refused = roll_plan.refusals(cluster, "reboot", nodes)
     assert "b1" in refused
     assert "b2" in refused
-    assert roll_plan.refusals(cluster, "restart", found) == ""
+    assert roll_plan.refusals(cluster, "restart", nodes) == ""
 
 
 def test_no_host_of_hdfs_is_rebooted_without_its_blocks_elsewhere() -> None:
@@ -95,19 +97,19 @@ def test_no_node_is_taken_whose_certificate_is_about_to_expire(action: str) -> N
 
 def test_versions_that_run_are_those_that_differ_from_the_inventorys() -> None:
     cluster = small.kafka(3, 0, kafka_version="4.3.1")
-    found = {
+    nodes = {
         "b1": node(home="kafka-4.1.2-aa"),
         "b2": node(home="kafka-4.3.1-bb"),
         "b3": node(home=""),
     }
-    assert roll_plan.running_versions(cluster, found) == ["4.1.2"]
+    assert roll_plan.running_versions(cluster, nodes) == ["4.1.2"]
 
 
 # Order
 
 
 def health(*registered: int, leader: int, fenced: tuple[int, ...] = ()) -> dict[str, Any]:
-    brokers = [{"id": one, "fenced": one in fenced} for one in registered]
+    brokers = [{"id": broker, "fenced": broker in fenced} for broker in registered]
     return {"brokers": brokers, "controller": leader}
 
 
@@ -133,8 +135,8 @@ def test_nodes_are_in_the_order_of_the_gate(
     racks = {"b1": "b", "b2": "a", "b3": "b"}
     cluster = small.kafka(3, 3, {name: {"kafka_rack": rack} for name, rack in racks.items()})
     nodes = {name: node(running=name not in down) for name in cluster.kafka}
-    found = roll_plan.order(cluster, list(nodes), nodes, now, backwards=backwards)
-    assert found == expected
+    ordered = roll_plan.order(cluster, list(nodes), nodes, now, backwards=backwards)
+    assert ordered == expected
 
 
 def test_a_node_with_a_failed_directory_needs_a_restart_and_goes_first(
@@ -150,23 +152,23 @@ def test_a_node_with_a_failed_directory_needs_a_restart_and_goes_first(
     ):
         nodes = {name: node(marked=name in marked) for name in cluster.kafka}
         args = {"action": action, "nodes": nodes, "other_nodes": [], "health": health_now}
-        found = Tasks(monkeypatch, cluster).run(roll_plan, args, check=True)
-        assert found["plan"] == expected
-        assert found["failed_directories"] == [one for one in expected if one == "b3"]
+        result = Tasks(monkeypatch, cluster).run(roll_plan, args, check=True)
+        assert result["plan"] == expected
+        assert result["failed_directories"] == [name for name in expected if name == "b3"]
 
 
 def test_without_an_answer_no_combined_node_is_taken_for_the_active_controller() -> None:
     nodes = {name: node() for name in COMBINED.kafka}
-    found = roll_plan.order(COMBINED, list(nodes), nodes, {}, backwards=False)
-    assert found == ["k1", "k2", "k3"]
+    ordered = roll_plan.order(COMBINED, list(nodes), nodes, {}, backwards=False)
+    assert ordered == ["k1", "k2", "k3"]
 
 
 def test_on_zookeeper_the_controller_goes_last() -> None:
     cluster = small.kafka(3, 0)
     nodes = {name: node() for name in cluster.kafka}
     now = health(1, 2, 3, leader=2)
-    found = roll_plan.order(cluster, list(nodes), nodes, now, backwards=False)
-    assert found == ["b1", "b3", "b2"]
+    ordered = roll_plan.order(cluster, list(nodes), nodes, now, backwards=False)
+    assert ordered == ["b1", "b3", "b2"]
 
 
 # The lock
@@ -182,9 +184,9 @@ OTHER = {
 }
 
 
-def lost(age: float = 5, **more: Any) -> Node:
+def lost(age: float = 5, **settings: Any) -> Node:
     """A node of which another operation has the lock."""
-    record = {**OTHER, "age": age, **more}
+    record = {**OTHER, "age": age, **settings}
     return node(holder=record, previous_operation=record)
 
 
@@ -205,16 +207,16 @@ def lost(age: float = 5, **more: Any) -> Node:
     ],
 )
 def test_a_majority_of_its_hosts_makes_the_lock(nodes: dict[str, Node], lock: str) -> None:
-    found = operation.lock(CLUSTER, nodes)
-    assert found["lock"] == lock
-    assert bool(found["refused"]) is (lock != "taken")
+    result = operation.lock(CLUSTER, nodes)
+    assert result["lock"] == lock
+    assert bool(result["refused"]) is (lock != "taken")
 
 
 def test_who_has_the_lock_is_named() -> None:
-    found = operation.lock(CLUSTER, {name: lost() for name in CLUSTER.kafka})
-    assert found["holder"] == "other"
-    for part in ("rolling_upgrade", "somebody", "b1"):
-        assert part in found["refused"]
+    result = operation.lock(CLUSTER, {name: lost() for name in CLUSTER.kafka})
+    assert result["holder"] == "other"
+    for text in ("rolling_upgrade", "somebody", "b1"):
+        assert text in result["refused"]
 
 
 def test_hosts_that_cannot_be_reached_are_named() -> None:
@@ -241,9 +243,9 @@ def test_the_lock_of_a_holder_that_is_silent_on_every_host_is_abandoned(
 
 
 def test_a_holder_on_this_machine_is_asked_by_its_process(local_tmp: Path) -> None:
-    own = operation.current("x")["machine"]
+    machine = operation.current("x")["machine"]
     for pid, lock in ((os.getpid(), "held"), (2**22 + 1, "abandoned")):
-        nodes = {name: lost(3, machine=own, pid=pid) for name in CLUSTER.kafka}
+        nodes = {name: lost(3, machine=machine, pid=pid) for name in CLUSTER.kafka}
         assert operation.lock(CLUSTER, nodes)["lock"] == lock
 
 
@@ -292,8 +294,8 @@ def test_a_second_roll_of_a_run_begins_anew(tasks: Tasks) -> None:
 
 
 def test_current_blockers_are_shown_and_refuse_nothing(tasks: Tasks) -> None:
-    found = health(1, 2, 3, leader=1) | {"blockers": [{"text": "orders-0 is short"}]}
-    made = plan(tasks, MARKED, health=found)
+    state = health(1, 2, 3, leader=1) | {"blockers": [{"text": "orders-0 is short"}]}
+    made = plan(tasks, MARKED, health=state)
     assert "orders-0 is short" in "\n".join(made["lines"])
     assert made["refused"] == ""
 
@@ -320,8 +322,8 @@ def test_what_cannot_be_rebooted_refuses_the_roll(tasks: Tasks) -> None:
 
 def test_hosts_outside_the_play_hold_the_lock_too(tasks: Tasks) -> None:
     """With --limit the rest of the lock's hosts are asked apart."""
-    others = [{**node(), "item": "k2"}, {"item": "k3", "unreachable": True}]
+    answers = [{**node(), "item": "k2"}, {"item": "k3", "unreachable": True}]
     limited = {"k1": MARKED["k1"]}
-    assert plan(tasks, limited, other_nodes=others)["lock"] == "taken"
-    assert plan(tasks, limited, other_nodes=others[1:])["lock"] == "incomplete"
-    assert plan(tasks, limited, other_nodes=others)["plan"] == ["k1"]
+    assert plan(tasks, limited, other_nodes=answers)["lock"] == "taken"
+    assert plan(tasks, limited, other_nodes=answers[1:])["lock"] == "incomplete"
+    assert plan(tasks, limited, other_nodes=answers)["plan"] == ["k1"]

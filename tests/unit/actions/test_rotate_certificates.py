@@ -43,13 +43,15 @@ def rotate(
 
 def change(ansible: AnsibleRun, **args: Any) -> dict[str, Any]:
     """Let a run enter a phase, bring it to the nodes as site.yml does, and complete it."""
-    found = rotate(ansible, what="ca", **args)
+    result = rotate(ansible, what="ca", **args)
     assert run_checks(ansible, generate=True)["changed"] is False, "it is made already"
     done = rotate(ansible, what="ca", complete=True, play=args.get("play"))
-    assert done["phase"] == found["phase"]
-    kept = ansible.cluster("k1").inventory.secrets
-    assert kept.store == read(Path(kept.directory)).store, "hosts record it at the end of the run"
-    return found
+    assert done["phase"] == result["phase"]
+    recorded = ansible.cluster("k1").inventory.secrets
+    assert recorded.store == read(Path(recorded.directory)).store, (
+        "hosts record it at the end of the run"
+    )
+    return result
 
 
 # Keys
@@ -58,15 +60,15 @@ def change(ansible: AnsibleRun, **args: Any) -> dict[str, Any]:
 def test_all_keys_are_new_and_nothing_else_is(tmp_path: Path) -> None:
     ansible = deployed(tmp_path)
     before = secret_files(ansible)
-    found = rotate(ansible)
+    result = rotate(ansible)
     after = secret_files(ansible)
-    assert found["changed"]
-    assert "k1, k2 and k3" in found["msg"]
+    assert result["changed"]
+    assert "k1, k2 and k3" in result["msg"]
     changed = {name for name in before if before[name] != after[name]}
     assert changed == {name for name in before if name.startswith("certificates/")}
     assert after.keys() == before.keys()
-    kept = ansible.cluster("k2").inventory.secrets.certificates
-    assert kept["k3/node"] == after["certificates/k3/node.pem"], "for tasks to come"
+    recorded = ansible.cluster("k2").inventory.secrets.certificates
+    assert recorded["k3/node"] == after["certificates/k3/node.pem"], "for tasks to come"
     assert run_checks(ansible, generate=True)["changed"] is False
     assert rotate(ansible, complete=True) == {"changed": False, "msg": "The new keys are in use."}
     assert secret_files(ansible) == after
@@ -91,10 +93,10 @@ WATCHED = {"kafka_connect": "c1", "postgresql": "d1", "monitoring": "m1"}
 
 
 def services(
-    place: Path, security: str = "standard", groups: dict[str, str] = SERVICES, **more: Any
+    place: Path, security: str = "standard", groups: dict[str, str] = SERVICES, **settings: Any
 ) -> AnsibleRun:
     """Return the first run of a cluster with other services."""
-    variables = {"connect_security": security, "schema_registry_security": security, **more}
+    variables = {"connect_security": security, "schema_registry_security": security, **settings}
     path = written(place, NODES, {**CLEAN, "kafka_security": "standard", **variables})
     document = yaml.safe_load((path / "hosts.yml").read_text())
     for number, (group, host) in enumerate(groups.items(), 11):
@@ -116,8 +118,8 @@ def test_hosts_of_other_services_get_new_keys_too(tmp_path: Path) -> None:
     ansible = deployed_services(tmp_path)
     before = secret_files(ansible)
     hosts = [*SERVICES.values()]
-    found = rotate(ansible, play={"ansible_play_hosts_all": hosts})
-    assert "c1, r1 and d1" in found["msg"] or "r1, c1 and d1" in found["msg"]
+    result = rotate(ansible, play={"ansible_play_hosts_all": hosts})
+    assert "c1, r1 and d1" in result["msg"] or "r1, c1 and d1" in result["msg"]
     changed = {name for name, text in secret_files(ansible).items() if before[name] != text}
     assert changed == {
         f"certificates/{host}/{name}.pem"
@@ -140,8 +142,8 @@ def test_the_ca_changes_at_all_hosts_that_trust_it(tmp_path: Path, security: str
     ansible = deployed_services(tmp_path, security)
     with pytest.raises(AnsibleError, match="leaves out the hosts c1, d1, r1, s1 and s2"):
         rotate(ansible, what="ca")
-    every = [*ALL, "c1", "d1", "r1", "s1", "s2"]
-    assert rotate(ansible, what="ca", play={"ansible_play_hosts_all": every})["phase"] == "trust"
+    hosts = [*ALL, "c1", "d1", "r1", "s1", "s2"]
+    assert rotate(ansible, what="ca", play={"ansible_play_hosts_all": hosts})["phase"] == "trust"
 
 
 def test_the_ca_changes_at_hosts_with_an_exporter_alone(tmp_path: Path) -> None:
@@ -151,8 +153,8 @@ def test_the_ca_changes_at_hosts_with_an_exporter_alone(tmp_path: Path) -> None:
     ansible = ansible.next_run()
     with pytest.raises(AnsibleError, match="leaves out the hosts d1"):
         rotate(ansible, what="ca", play={"ansible_play_hosts_all": [*ALL, "c1", "m1"]})
-    every = [*ALL, *WATCHED.values()]
-    assert rotate(ansible, what="ca", play={"ansible_play_hosts_all": every})["phase"] == "trust"
+    hosts = [*ALL, *WATCHED.values()]
+    assert rotate(ansible, what="ca", play={"ansible_play_hosts_all": hosts})["phase"] == "trust"
 
 
 def test_check_mode_makes_keys_for_its_own_tasks_alone(tmp_path: Path) -> None:
@@ -160,8 +162,8 @@ def test_check_mode_makes_keys_for_its_own_tasks_alone(tmp_path: Path) -> None:
     before = secret_files(ansible)
     assert rotate(ansible, check=True)["changed"]
     assert run_checks(ansible, check=True, generate=True)["changed"] is False
-    kept = ansible.cluster("k1").inventory.secrets.certificates
-    assert kept["k1/node"] != before["certificates/k1/node.pem"]
+    recorded = ansible.cluster("k1").inventory.secrets.certificates
+    assert recorded["k1/node"] != before["certificates/k1/node.pem"]
     assert rotate(ansible, check=True, complete=True)["msg"] == "Nothing was changed."
     assert secret_files(ansible) == before
 
@@ -171,14 +173,14 @@ def test_an_outside_ca_is_asked_for_new_keys(tmp_path: Path) -> None:
     ansible = deployed_outside(tmp_path, site)
     before = secret_files(ansible)
     for complete in (False, True):
-        found = rotate(ansible, complete=complete)
-        assert f"{ansible.inventory}/.secrets/requests/k3/node.csr" in found["msg"]
+        result = rotate(ansible, complete=complete)
+        assert f"{ansible.inventory}/.secrets/requests/k3/node.csr" in result["msg"]
     after = secret_files(ansible)
     assert before.items() <= after.items()
     again = ansible.next_run()
-    found = run_checks(again, generate=True)
-    assert (found["changed"], len(found["warnings"])) == (False, 1)
-    assert "requests/k1/clients.csr" in found["warnings"][0]
+    result = run_checks(again, generate=True)
+    assert (result["changed"], len(result["warnings"])) == (False, 1)
+    assert "requests/k1/clients.csr" in result["warnings"][0]
 
 
 def test_keys_that_no_outside_ca_signs_are_in_use_at_once(tmp_path: Path) -> None:
@@ -186,10 +188,10 @@ def test_keys_that_no_outside_ca_signs_are_in_use_at_once(tmp_path: Path) -> Non
     ansible = signed(services(tmp_path, kafka_ca_certificate=site.given.certificate), site)
     hosts = {"ansible_play_hosts_all": ["k1", *SERVICES.values()]}
     for args in ({"check": True}, {}, {"complete": True}):
-        found = rotate(ansible, play=hosts, **args)["msg"]
-        assert "of c1 and d1" in found
-        assert "r1 and" not in found
-    assert f"{ansible.inventory}/.secrets/requests/r1/schema_registry.csr" in found
+        message = rotate(ansible, play=hosts, **args)["msg"]
+        assert "of c1 and d1" in message
+        assert "r1 and" not in message
+    assert f"{ansible.inventory}/.secrets/requests/r1/schema_registry.csr" in message
 
 
 def deployed_outside(place: Path, site: OutsideCa) -> AnsibleRun:
@@ -219,9 +221,9 @@ def test_the_ca_is_changed_in_three_runs(tmp_path: Path) -> None:
     ansible = deployed(tmp_path)
     begun = secret_files(ansible)
     for phase in ("trust", "leaves", "finish"):
-        found = change(ansible)
-        assert (found["changed"], found["phase"]) == (True, phase)
-        assert f"brings the phase {phase}" in found["msg"]
+        result = change(ansible)
+        assert (result["changed"], result["phase"]) == (True, phase)
+        assert f"brings the phase {phase}" in result["msg"]
         ansible = ansible.next_run()
     after = secret_files(ansible)
     assert after.keys() == begun.keys()
@@ -239,8 +241,8 @@ def leaves_of(files: dict[str, str], authority: str) -> set[str]:
     """Return which certificates a CA has signed, by the names of their files."""
     issuer = x509.load_pem_x509_certificate(authority.encode()).subject
     names = [name for name in files if name.startswith("certificates/")]
-    found = {name: x509.load_pem_x509_certificate(files[name].encode()) for name in names}
-    return {name for name, one in found.items() if one.issuer == issuer}
+    certificates = {name: x509.load_pem_x509_certificate(files[name].encode()) for name in names}
+    return {name for name, certificate in certificates.items() if certificate.issuer == issuer}
 
 
 def test_all_cas_are_changed_together(tmp_path: Path) -> None:
@@ -323,9 +325,9 @@ def test_an_interrupted_run_is_repeated(tmp_path: Path) -> None:
     rotate(ansible, what="ca")
     before = secret_files(ansible)
     ansible = ansible.next_run()
-    found = rotate(ansible, what="ca")
-    assert (found["changed"], found["phase"]) == (False, "trust")
-    assert "repeats the phase trust" in found["msg"]
+    result = rotate(ansible, what="ca")
+    assert (result["changed"], result["phase"]) == (False, "trust")
+    assert "repeats the phase trust" in result["msg"]
     assert secret_files(ansible) == before
 
 
@@ -344,8 +346,8 @@ def test_check_mode_shows_the_next_phase_and_enters_none(tmp_path: Path) -> None
     ansible = deployed(tmp_path)
     for phase in ("trust", "leaves", "finish"):
         before = secret_files(ansible)
-        found = rotate(ansible, what="ca", check=True)
-        assert (found["changed"], found["phase"]) == (True, phase)
+        result = rotate(ansible, what="ca", check=True)
+        assert (result["changed"], result["phase"]) == (True, phase)
         assert run_checks(ansible, check=True, generate=True)["changed"] is False
         trusted = ansible.cluster("k1").inventory.secrets.authority
         done = rotate(ansible, what="ca", complete=True, check=True)
@@ -412,13 +414,13 @@ def test_a_run_that_cannot_do_it_is_refused(
     assert secret_files(ansible) == before
 
 
-@pytest.mark.parametrize(("what", "words"), [("keys", "no certificates yet"), ("ca", "no CA yet")])
+@pytest.mark.parametrize(("kind", "words"), [("keys", "no certificates yet"), ("ca", "no CA yet")])
 def test_a_cluster_that_is_not_deployed_has_nothing_to_replace(
-    tmp_path: Path, what: str, words: str
+    tmp_path: Path, kind: str, words: str
 ) -> None:
     ansible = clean(tmp_path, kafka_security="standard")
     with pytest.raises(AnsibleError, match=words):
-        rotate(ansible, what=what)
+        rotate(ansible, what=kind)
     assert not [name for name in secret_files(ansible) if name.endswith((".pem", ".key"))]
 
 
@@ -455,23 +457,23 @@ def test_keys_wait_for_the_end_of_a_change(tmp_path: Path) -> None:
     assert secret_files(ansible) == before
 
 
-@pytest.mark.parametrize("what", ["keys", "ca"])
-def test_a_damaged_record_ends_the_run(tmp_path: Path, what: str) -> None:
+@pytest.mark.parametrize("kind", ["keys", "ca"])
+def test_a_damaged_record_ends_the_run(tmp_path: Path, kind: str) -> None:
     ansible = deployed(tmp_path)
     (ansible.inventory / ".secrets/ca_change.json").write_text("[]")
     with pytest.raises(AnsibleError, match=r"ca_change\.json"):
-        rotate(ansible, what=what)
+        rotate(ansible, what=kind)
 
 
-@pytest.mark.parametrize("what", ["keys", "ca"])
-def test_a_cluster_that_was_never_deployed_has_nothing_to_rotate(tmp_path: Path, what: str) -> None:
+@pytest.mark.parametrize("kind", ["keys", "ca"])
+def test_a_cluster_that_was_never_deployed_has_nothing_to_rotate(tmp_path: Path, kind: str) -> None:
     ansible = clean(tmp_path, kafka_security="standard")
     with pytest.raises(AnsibleError, match=r"run site\.yml"):
-        rotate(ansible, what=what)
+        rotate(ansible, what=kind)
     assert not {"ca.pem", "ca_change.json"} & secret_files(ansible).keys()
 
 
-@pytest.mark.parametrize("what", ["keys", "ca"])
-def test_a_cluster_without_certificates_of_ours_is_refused(tmp_path: Path, what: str) -> None:
+@pytest.mark.parametrize("kind", ["keys", "ca"])
+def test_a_cluster_without_certificates_of_ours_is_refused(tmp_path: Path, kind: str) -> None:
     with pytest.raises(AnsibleError, match="kafka_security is open"):
-        rotate(clean(tmp_path), what=what)
+        rotate(clean(tmp_path), what=kind)

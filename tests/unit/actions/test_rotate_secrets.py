@@ -77,8 +77,8 @@ def refused(ansible: AnsibleRun, place: Path, **args: Any) -> str:
 def password(ansible: AnsibleRun, user: str) -> str:
     """What the next task of the run would give Kafka."""
     users = of_module("kafka_users", ansible.cluster("k1"), "k1")["users"]
-    found: str = next(one["password"] for one in users if one["name"] == user)
-    return found
+    secret: str = next(account["password"] for account in users if account["name"] == user)
+    return secret
 
 
 def test_users_of_a_task_alone_are_no_longer_to_be_replaced(tmp_path: Path) -> None:
@@ -156,8 +156,8 @@ def test_check_mode_stores_nothing_and_needs_no_confirmation(tmp_path: Path) -> 
 def test_a_check_changes_nothing(tmp_path: Path) -> None:
     ansible = deployed(tmp_path)
     before = kept(tmp_path)
-    found = rotate(ansible, users=["app"], spark=True, hosts=HOSTS, confirmed=True)
-    assert found == {"changed": False}
+    result = rotate(ansible, users=["app"], spark=True, hosts=HOSTS, confirmed=True)
+    assert result == {"changed": False}
     assert kept(tmp_path) == before
 
 
@@ -180,16 +180,20 @@ def test_a_password_that_is_not_generated_is_refused(
 
 
 def test_every_reason_is_given_at_once(tmp_path: Path) -> None:
-    given = {"users": ["vault", "nobody"], "spark": True, "hosts": ["s1"], "confirmed": False}
-    text = refused(deployed(tmp_path), tmp_path, **given)
-    for part in ("vault", "nobody", "s2", "rotate_confirm=true"):
-        assert part in text
+    options = {"users": ["vault", "nobody"], "spark": True, "hosts": ["s1"], "confirmed": False}
+    text = refused(deployed(tmp_path), tmp_path, **options)
+    for fragment in ("vault", "nobody", "s2", "rotate_confirm=true"):
+        assert fragment in text
 
 
 def test_without_a_choice_there_is_a_list_of_what_can_be_replaced(tmp_path: Path) -> None:
     text = refused(deployed(tmp_path), tmp_path, users=[""])
-    for part in ("admin, flights-producer, flights-stream and app", "-e user=", "-e secret=spark"):
-        assert part in text
+    for fragment in (
+        "admin, flights-producer, flights-stream and app",
+        "-e user=",
+        "-e secret=spark",
+    ):
+        assert fragment in text
     assert "vault" not in text
 
 
@@ -214,8 +218,8 @@ def test_a_secret_of_spark_that_is_not_here_is_refused(tmp_path: Path) -> None:
 
 def test_no_result_has_a_secret(tmp_path: Path) -> None:
     ansible = deployed(tmp_path)
-    given: dict[str, Any] = {"users": ["app"], "spark": True, "hosts": HOSTS, "make": True}
-    result = rotate(ansible, confirmed=True, **given)
+    options: dict[str, Any] = {"users": ["app"], "spark": True, "hosts": HOSTS, "make": True}
+    result = rotate(ansible, confirmed=True, **options)
     assert not [text for text in kept(tmp_path).values() if text in json.dumps(result)]
 
 
@@ -234,8 +238,8 @@ def test_stopping_spark_removes_its_units_and_the_secret_alone(tmp_path: Path) -
     ansible.module = lambda *_: {"changed": True, "changed_paths": []}
     removed = ["/etc/spark/spark-defaults.conf"]
     ansible.task("service", "s2", product="spark", state="absent", removed=removed)
-    [(_, asked)] = ansible.calls
-    assert asked == {"state": "absent", "units": ["spark-*"], "removed": removed}
+    [(_, options)] = ansible.calls
+    assert options == {"state": "absent", "units": ["spark-*"], "removed": removed}
 
 
 def test_masters_start_without_the_workers_of_their_hosts(tmp_path: Path) -> None:

@@ -26,9 +26,9 @@ def ansible(tmp_path: Path) -> AnsibleRun:
 
 
 def store(ansible: AnsibleRun) -> Store:
-    found = ansible.cluster("k1").inventory.secrets.store
-    assert found
-    return found
+    store_of_run = ansible.cluster("k1").inventory.secrets.store
+    assert store_of_run
+    return store_of_run
 
 
 def record(text: str) -> str:
@@ -62,8 +62,8 @@ def test_hosts_with_newer_secrets_are_named_with_the_way_out(ansible: AnsibleRun
     assert "k2" in text
     assert "k3" not in text
     directory = ansible.cluster("k1").inventory.secrets.directory
-    for part in (directory, "secrets_accept=true", RECORD):
-        assert part in text
+    for expected in (directory, "secrets_accept=true", RECORD):
+        assert expected in text
     with pytest.raises(AnsibleError) as refusal:
         ansible.next_run().task("secrets_check", "k1", records={"k2": records["k2"]})
     assert RECORD not in str(refusal.value), "every host has it, so none of them is suspect"

@@ -92,10 +92,10 @@ class Site:
 
     def phase(self, **options: Any) -> str:
         """Go to the next phase with all nodes, and return it."""
-        found = self.choose(**options)
+        result = self.choose(**options)
         self.deploy()
         self.complete()
-        return str(found["phase"])
+        return str(result["phase"])
 
     def complete(self) -> Answer:
         self.ansible = self.ansible.next_run()
@@ -108,29 +108,34 @@ class Site:
 
 @pytest.fixture(params=GROUPS)
 def site(tmp_path: Path, request: pytest.FixtureRequest) -> Site:
-    found = Site(tmp_path, request.param)
-    found.write(kafka_security="standard")
-    return found
+    deployment = Site(tmp_path, request.param)
+    deployment.write(kafka_security="standard")
+    return deployment
 
 
 @pytest.fixture
 def combined(tmp_path: Path) -> Site:
-    found = Site(tmp_path)
-    found.write(kafka_security="standard")
-    return found
+    deployment = Site(tmp_path)
+    deployment.write(kafka_security="standard")
+    return deployment
 
 
 def known(text: str) -> dict[str, tuple[int, str]]:
     """Name -> port and protocol of each listener of a node."""
-    found: dict[str, Any] = listeners(text)
-    return {x["name"]: (x["port"], x["protocol"]) for x in found["brokers"] + found["controllers"]}
+    nodes: dict[str, Any] = listeners(text)
+    return {
+        listener["name"]: (listener["port"], listener["protocol"])
+        for listener in nodes["brokers"] + nodes["controllers"]
+    }
 
 
 def used(text: str) -> list[str]:
     """The names by which a node connects to brokers and controllers."""
     config = parse_properties(text)
     names = [config.get("inter.broker.listener.name", "")]
-    return [x for x in (*names, config.get("controller.listener.names", "").split(",")[0]) if x]
+    return [
+        name for name in (*names, config.get("controller.listener.names", "").split(",")[0]) if name
+    ]
 
 
 def test_nodes_of_two_phases_can_always_talk_to_each_other(site: Site) -> None:
@@ -140,11 +145,17 @@ def test_nodes_of_two_phases_can_always_talk_to_each_other(site: Site) -> None:
         assert site.phase() == expected
         seen.append(dict(site.texts))
     for before, after in itertools.pairwise(seen):
-        for one, other in ((before, after), (after, before)):
-            every = {k: x for text in other.values() for k, x in known(text).items()}
-            mine = {k: x for text in one.values() for k, x in known(text).items()}
-            names = {name for text in one.values() for name in used(text)}
-            assert {name: every.get(name) for name in names} == {name: mine[name] for name in names}
+        for connecting, accepting in ((before, after), (after, before)):
+            offered = {
+                k: listener for text in accepting.values() for k, listener in known(text).items()
+            }
+            mine = {
+                k: listener for text in connecting.values() for k, listener in known(text).items()
+            }
+            names = {name for text in connecting.values() for name in used(text)}
+            assert {name: offered.get(name) for name in names} == {
+                name: mine[name] for name in names
+            }
     assert seen[0] != seen[1] != seen[2] != seen[3]
     assert all(protocol in ("SSL", "SASL_SSL") for _, protocol in known(site.texts["k1"]).values())
     assert site.phase() == "ended"
@@ -170,9 +181,9 @@ def test_clients_log_in_when_all_nodes_have_the_listener(combined: Site) -> None
     """The load of a run that adds it still connects as before."""
 
     def protocol() -> str:
-        found = combined.nodes()["k1"].clients.local_config("ledger")
-        assert client_files(found)
-        return str(found["security.protocol"])
+        config = combined.nodes()["k1"].clients.local_config("ledger")
+        assert client_files(config)
+        return str(config["security.protocol"])
 
     combined.choose()
     combined.deploy()
@@ -202,8 +213,8 @@ def test_hosts_can_record_the_secrets_after_each_step(combined: Site) -> None:
     """The last play of secure.yml writes the generation that the run has."""
     for step in (combined.choose, combined.complete) * 3:
         step()
-        kept = combined.ansible.cluster("k1").inventory.secrets
-        assert kept.store == read(combined.place / DIRECTORY).store
+        recorded = combined.ansible.cluster("k1").inventory.secrets
+        assert recorded.store == read(combined.place / DIRECTORY).store
         combined.deploy()
 
 
@@ -226,8 +237,8 @@ def test_each_phase_can_be_taken_back(combined: Site) -> None:
     assert combined.texts == added
     assert combined.choose(back=True)["phase"] == "former"
     combined.deploy()
-    assert {n: known(x) for n, x in combined.texts.items()} == {
-        n: known(x) for n, x in first.items()
+    assert {n: known(node_text) for n, node_text in combined.texts.items()} == {
+        n: known(node_text) for n, node_text in first.items()
     }
     assert "authorizer.class.name" not in combined.config()
     combined.complete()
@@ -248,11 +259,11 @@ def test_no_phase_makes_an_inventory_wrong(combined: Site) -> None:
     ]
     users = [{"name": "app"}, {"name": "p", "authentication": "tls"}]
     config = {"listener.name.partners.ssl.cipher.suites": "TLS_AES_256_GCM_SHA384"}
-    given = {"kafka_listeners": listeners, "kafka_users": users, "kafka_config": config}
-    combined.write(kafka_security="standard", **given)
+    configured = {"kafka_listeners": listeners, "kafka_users": users, "kafka_config": config}
+    combined.write(kafka_security="standard", **configured)
 
     def refused_by() -> set[str]:
-        return {one.rule for one in check_cluster(RULES, combined.ansible.cluster("k1"))}
+        return {problem.rule for problem in check_cluster(RULES, combined.ansible.cluster("k1"))}
 
     before = refused_by()
     for back in (False, False, True, True):
@@ -267,9 +278,9 @@ def test_an_interrupted_way_back_goes_back_no_further(combined: Site) -> None:
     combined.phase()
     combined.phase()
     moved = dict(combined.texts)
-    for given in (False, True):
+    for deployed in (False, True):
         assert combined.choose(back=True)["phase"] == "added"
-        if given:
+        if deployed:
             combined.deploy()
     assert combined.phase() == "added"
     assert combined.phase() == "moved"
@@ -308,7 +319,7 @@ def test_an_interrupted_write_of_files_is_repeated(tmp_path: Path) -> None:
 
 def test_ports_that_are_being_closed_are_governed_until_the_end(combined: Site) -> None:
     def governed() -> set[int]:
-        return {one.port for one in combined.ansible.cluster("k1").listening("k1")}
+        return {port.port for port in combined.ansible.cluster("k1").listening("k1")}
 
     combined.phase()
     combined.phase()

@@ -15,6 +15,7 @@ from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets import 
 from ansible_collections.millrace.streaming.plugins.plugin_utils.services.kafka import security
 
 from tests.unit.in_process import AnsibleRun, Answer, call_module
+from tests.unit.inspections import answer_with
 from tests.unit.module_runner import OWN, run_playbook
 from tests.unit.modules.fake_systemd import install
 
@@ -43,13 +44,13 @@ def ansible(tmp_path: Path) -> AnsibleRun:
 
 
 def options(ansible: AnsibleRun, **args: Any) -> Answer:
-    found: Answer = ansible.task("service", "k1", **args)["options"]
-    return found
+    arguments: Answer = ansible.task("service", "k1", **args)["options"]
+    return arguments
 
 
 def test_a_product_has_the_options_of_the_model(ansible: AnsibleRun) -> None:
-    found = options(ansible, product="kafka")
-    assert found.keys() == {
+    arguments = options(ansible, product="kafka")
+    assert arguments.keys() == {
         "distribution",
         "files",
         "previous",
@@ -57,13 +58,13 @@ def test_a_product_has_the_options_of_the_model(ansible: AnsibleRun) -> None:
         "starts_after",
         "restart_marks",
     }
-    assert found["distribution"]["home"].startswith("/opt/millrace/kafka-")
-    assert "/etc/kafka/server.properties" in found["files"]
-    assert found["units"] == ["kafka"]
+    assert arguments["distribution"]["home"].startswith("/opt/millrace/kafka-")
+    assert "/etc/kafka/server.properties" in arguments["files"]
+    assert arguments["units"] == ["kafka"]
 
 
 @pytest.mark.parametrize(
-    ("parts", "names"),
+    ("sections", "names"),
     [
         (["distribution"], {"distribution"}),
         (["files"], {"files", "restart_marks", "previous"}),
@@ -71,13 +72,15 @@ def test_a_product_has_the_options_of_the_model(ansible: AnsibleRun) -> None:
         (["distribution", "units"], {"distribution", "units", "starts_after", "restart_marks"}),
     ],
 )
-def test_parts_are_a_choice_of_them(ansible: AnsibleRun, parts: list[str], names: set[str]) -> None:
-    assert options(ansible, product="kafka", parts=parts).keys() == names
+def test_parts_are_a_choice_of_them(
+    ansible: AnsibleRun, sections: list[str], names: set[str]
+) -> None:
+    assert options(ansible, product="kafka", parts=sections).keys() == names
 
 
 def test_options_of_the_task_win(ansible: AnsibleRun) -> None:
-    found = options(ansible, product="kafka", parts=["units"], started=True, units=["other"])
-    assert (found["started"], found["units"]) == (True, ["other"])
+    arguments = options(ansible, product="kafka", parts=["units"], started=True, units=["other"])
+    assert (arguments["started"], arguments["units"]) == (True, ["other"])
     assert options(ansible, units=["kafka"]) == {"units": ["kafka"]}
 
 
@@ -89,8 +92,8 @@ def test_a_host_whose_files_were_found_current_is_not_asked_again(ansible: Ansib
     files = options(ansible, product="host")["files"]
     ansible.register("k1", run.INSPECTION, {"current_files": desired.digest(files)})
     assert ansible.task("service", "k1", product="host") == {"changed": False}
-    for other in ("", desired.digest({**files, "/etc/more": {"content": ""}})):
-        ansible.register("k1", run.INSPECTION, {"current_files": other})
+    for digest in ("", desired.digest({**files, "/etc/more": {"content": ""}})):
+        ansible.register("k1", run.INSPECTION, {"current_files": digest})
         assert options(ansible, product="host")["files"] == files
 
 
@@ -99,12 +102,12 @@ def test_a_host_whose_files_were_found_current_is_not_asked_again(ansible: Ansib
 )
 def test_a_host_knows_which_operations_a_run_has_judged(ansible: AnsibleRun, args: Answer) -> None:
     assert "judged_operations" not in options(ansible, **args), "the host was not inspected"
-    ansible.register("k1", run.INSPECTION, {"found": {"operation": {}}, "clock_offset": 0})
+    ansible.register("k1", run.INSPECTION, {"inspection": answer_with(), "clock_offset": 0})
     assert options(ansible, **args)["judged_operations"] == []
-    found = {"operation": {"id": "dead"}}
-    ansible.register("k1", run.INSPECTION, {"found": found, "clock_offset": 0})
-    own = operation.current("site")["id"]
-    assert options(ansible, **args)["judged_operations"] == [own, "dead"]
+    inspection = answer_with(operation={"id": "dead"})
+    ansible.register("k1", run.INSPECTION, {"inspection": inspection, "clock_offset": 0})
+    own_id = operation.current("site")["id"]
+    assert options(ansible, **args)["judged_operations"] == [own_id, "dead"]
     assert "judged_operations" not in options(ansible, units=["other"])
 
 
@@ -132,15 +135,15 @@ def test_files_without_the_secrets_of_the_host_are_not_written(
 ) -> None:
     with pytest.raises(AnsibleError) as refusal:
         closed.task("service", host, product=product)
-    for part in (f"{tmp_path}/.secrets", *missed):
-        assert part in str(refusal.value)
+    for text in (f"{tmp_path}/.secrets", *missed):
+        assert text in str(refusal.value)
     assert closed.calls == []
 
 
 def test_what_needs_no_secret_is_written_without_them(closed: AnsibleRun) -> None:
     assert closed.task("service", "k1", product="host")["options"]["files"]
-    found = options(closed, product="kafka", state="absent")
-    assert "/etc/kafka/server.properties" in found["removed"]
+    arguments = options(closed, product="kafka", state="absent")
+    assert "/etc/kafka/server.properties" in arguments["removed"]
 
 
 def test_files_have_the_secrets_of_the_host(closed: AnsibleRun, tmp_path: Path) -> None:
@@ -153,25 +156,25 @@ def test_files_have_the_secrets_of_the_host(closed: AnsibleRun, tmp_path: Path) 
 
 
 def test_a_product_is_removed_with_the_options_of_the_model(ansible: AnsibleRun) -> None:
-    found = options(ansible, product="kafka", state="absent")
-    assert found["state"] == "absent"
-    assert "/etc/kafka/server.properties" in found["removed"]
-    assert "files" not in found
+    arguments = options(ansible, product="kafka", state="absent")
+    assert arguments["state"] == "absent"
+    assert "/etc/kafka/server.properties" in arguments["removed"]
+    assert "files" not in arguments
 
 
 def test_the_firewall_is_removed_with_the_options_of_the_model(ansible: AnsibleRun) -> None:
-    found = options(ansible, product="host", state="absent")
-    assert found["units"] == ["millrace-firewall"]
+    arguments = options(ansible, product="host", state="absent")
+    assert arguments["units"] == ["millrace-firewall"]
 
 
 def test_a_job_has_the_options_of_the_model(ansible: AnsibleRun, tmp_path: Path) -> None:
     (tmp_path / "jobs").mkdir()
     (tmp_path / "jobs/main.py").write_text("# job\n")
     job = {"name": "it", "module": "jobs.main", "source": str(tmp_path / "jobs")}
-    found = options(ansible, job=job, started=True)
-    assert found["units"] == ["spark-job-it"]
-    assert found["files"]["/opt/millrace/jobs/it/jobs/main.py"]["content"] == "# job\n"
-    assert "job" not in found
+    arguments = options(ansible, job=job, started=True)
+    assert arguments["units"] == ["spark-job-it"]
+    assert arguments["files"]["/opt/millrace/jobs/it/jobs/main.py"]["content"] == "# job\n"
+    assert "job" not in arguments
 
 
 @pytest.fixture
@@ -186,8 +189,8 @@ def clicks(tmp_path: Path) -> AnsibleRun:
 
 
 def test_a_job_of_the_inventory_is_given_by_its_name(clicks: AnsibleRun) -> None:
-    found = options(clicks, job={"name": "clicks"}, started=True)
-    assert found["files"]["/opt/millrace/jobs/clicks/clicks.py"]["content"] == "# job\n"
+    arguments = options(clicks, job={"name": "clicks"}, started=True)
+    assert arguments["files"]["/opt/millrace/jobs/clicks/clicks.py"]["content"] == "# job\n"
     with pytest.raises(AnsibleError, match="Did you mean clicks"):
         options(clicks, job={"name": "click"})
     with pytest.raises(AnsibleError, match="old"):
@@ -195,30 +198,32 @@ def test_a_job_of_the_inventory_is_given_by_its_name(clicks: AnsibleRun) -> None
 
 
 def test_former_jobs_are_removed_with_the_options_of_the_model(clicks: AnsibleRun) -> None:
-    there = ["spark-job-clicks.service", "spark-job-old.service"]
-    found = options(clicks, former_jobs=there, state="absent")
-    assert (found["state"], found["units"]) == ("absent", ["spark-job-old.service"])
-    assert "former_jobs" not in found
+    units = ["spark-job-clicks.service", "spark-job-old.service"]
+    arguments = options(clicks, former_jobs=units, state="absent")
+    assert (arguments["state"], arguments["units"]) == ("absent", ["spark-job-old.service"])
+    assert "former_jobs" not in arguments
     assert options(clicks, former_jobs=[], state="absent")["units"] == []
 
 
 def test_former_monitoring_is_removed_with_the_options_of_the_model(ansible: AnsibleRun) -> None:
-    account, other = (f"/etc/sysusers.d/millrace-{name}.conf" for name in ("metrics", "kafka"))
-    found = options(ansible, former_monitoring=[account], state="absent")
-    assert (found["state"], "former_monitoring" in found) == ("absent", False)
-    assert "millrace-host-metrics" in found["units"]
-    assert options(ansible, former_monitoring=[other], state="absent")["units"] == []
+    account, kafka_account = (
+        f"/etc/sysusers.d/millrace-{name}.conf" for name in ("metrics", "kafka")
+    )
+    arguments = options(ansible, former_monitoring=[account], state="absent")
+    assert (arguments["state"], "former_monitoring" in arguments) == ("absent", False)
+    assert "millrace-host-metrics" in arguments["units"]
+    assert options(ansible, former_monitoring=[kafka_account], state="absent")["units"] == []
 
 
 def test_logins_are_written_alone(closed: AnsibleRun) -> None:
     secrets.complete(closed.cluster("k1"), None, store=True)
-    found = options(closed.next_run(), product="spark", parts=["logins"])
-    assert {Path(path).parent for path in found["files"]} == {Path("/etc/spark")}
-    assert "units" not in found
+    arguments = options(closed.next_run(), product="spark", parts=["logins"])
+    assert {Path(path).parent for path in arguments["files"]} == {Path("/etc/spark")}
+    assert "units" not in arguments
 
 
 @pytest.mark.parametrize(
-    ("host", "args", "part"),
+    ("host", "args", "message"),
     [
         ("z1", {"product": "kafka"}, "kafka"),
         ("k1", {"product": "zookeeper", "state": "absent"}, "zookeeper"),
@@ -231,9 +236,9 @@ def test_logins_are_written_alone(closed: AnsibleRun) -> None:
     ],
 )
 def test_what_a_host_does_not_have_is_refused(
-    ansible: AnsibleRun, host: str, args: dict[str, Any], part: str
+    ansible: AnsibleRun, host: str, args: dict[str, Any], message: str
 ) -> None:
-    with pytest.raises(AnsibleError, match=part):
+    with pytest.raises(AnsibleError, match=message):
         ansible.task("service", host, **args)
     assert ansible.calls == []
 
@@ -263,8 +268,8 @@ def on_host(ansible: AnsibleRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     return ansible
 
 
-def deliver(ansible: AnsibleRun, distribution: dict[str, Any], **more: Any) -> Answer:
-    return ansible.task("service", "k1", distribution=distribution, **more)
+def deliver(ansible: AnsibleRun, distribution: dict[str, Any], **settings: Any) -> Answer:
+    return ansible.task("service", "k1", distribution=distribution, **settings)
 
 
 def test_a_tarball_is_transferred_where_it_is_not_unpacked(
@@ -272,9 +277,9 @@ def test_a_tarball_is_transferred_where_it_is_not_unpacked(
 ) -> None:
     assert deliver(on_host, tarball)["changed"]
     assert (Path(tarball["home"]) / "program").exists()
-    asked, unpacked = (options["distribution"] for _, options in on_host.calls)
-    assert "archive" not in asked
-    assert asked["size"] == Path(tarball["tarball"]).stat().st_size, "for the check of the space"
+    request, unpacked = (options["distribution"] for _, options in on_host.calls)
+    assert "archive" not in request
+    assert request["size"] == Path(tarball["tarball"]).stat().st_size, "for the check of the space"
     assert Path(unpacked["archive"]).parent == Path(on_host.tmpdir or "")
     assert on_host.removed == [on_host.tmpdir], "nothing is left in the temporary directory"
 
@@ -290,8 +295,8 @@ def test_an_unpacked_one_needs_no_tarball(on_host: AnsibleRun, tarball: dict[str
 def test_another_tarball_is_not_transferred(on_host: AnsibleRun, tarball: dict[str, Any]) -> None:
     with pytest.raises(AnsibleError) as refusal:
         deliver(on_host, {**tarball, "sha256": "0" * 64})
-    for part in (tarball["tarball"], tarball["sha256"], "0" * 64):
-        assert part in str(refusal.value)
+    for text in (tarball["tarball"], tarball["sha256"], "0" * 64):
+        assert text in str(refusal.value)
     assert not Path(tarball["home"]).exists()
     assert not list(Path(on_host.tmpdir or "").iterdir())
 
@@ -331,9 +336,9 @@ def test_ansible_runs_both_halves_and_shows_no_secret(
             "files": {f"{tmp_path}/secret": secret},
         }
     }
-    found = run_playbook(tmp_path, task, "--diff", "-v")
-    assert found["changed"], found
-    assert "hunter2" not in str(found)
+    result = run_playbook(tmp_path, task, "--diff", "-v")
+    assert result["changed"], result
+    assert "hunter2" not in str(result)
     assert (tmp_path / "secret").read_text() == "hunter2"
     assert (Path(tarball["home"]) / ".unpacked").read_text().strip() == tarball["sha256"]
     assert not list(Path(tmp_path / "remote").rglob("archive.tar"))

@@ -20,7 +20,6 @@ from types import ModuleType
 from typing import Any, ClassVar
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.module_utils.formats.pem import readable
 from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets.certificates import (
     issue,
     new_authority,
@@ -28,6 +27,7 @@ from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets.certifi
 from ansible_collections.millrace.streaming.plugins.plugin_utils.services.kafka.security import (
     Certificate,
 )
+from cryptography import x509
 
 from tests.support.lab.topology import ROOT
 from tests.unit.webhdfs import namenode
@@ -50,11 +50,11 @@ def program() -> ModuleType:
 
 @pytest.fixture(scope="module")
 def pem() -> str:
-    wanted = Certificate("k1/node", "", "k1", ("k1",), client=False)
-    return issue(new_authority("test"), wanted)
+    certificate = Certificate("k1/node", "", "k1", ("k1",), client=False)
+    return issue(new_authority("test"), certificate)
 
 
-def settings(**given: Any) -> dict[str, Any]:
+def settings(**values: Any) -> dict[str, Any]:
     return {
         "certificates": {},
         "streams": {},
@@ -66,7 +66,7 @@ def settings(**given: Any) -> dict[str, Any]:
         "user": OWN,
         "drivers": [0],
         "port": 0,
-        **given,
+        **values,
     }
 
 
@@ -77,7 +77,9 @@ def test_the_end_of_a_certificate_is_that_of_the_first_one(
     store.write_text(pem)
     gone = str(tmp_path / "none.pem")
     metric = program.certificates({"k1/node": str(store), "k1/other": gone})
-    assert metric.samples == [({"name": "k1/node"}, readable(pem)[0].end)]
+    certificate = x509.load_pem_x509_certificates(pem.encode())[0]
+    end = certificate.not_valid_after_utc.timestamp()
+    assert metric.samples == [({"name": "k1/node"}, end)]
 
 
 def test_a_time_after_2049_has_four_digits_of_its_year(program: ModuleType) -> None:
@@ -117,8 +119,8 @@ def test_the_node_that_an_operation_restarts(
     program: ModuleType, tmp_path: Path, state: str, age: int, nodes: list[str]
 ) -> None:
     record = tmp_path / "operation.json"
-    said = {"state": state, "what": "rolling_restart", "started": "2026-11-27T00:00:00Z"}
-    record.write_text(json.dumps({**said, "node": "k2", "quiet_seconds": 120}))
+    operation = {"state": state, "what": "rolling_restart", "started": "2026-11-27T00:00:00Z"}
+    record.write_text(json.dumps({**operation, "node": "k2", "quiet_seconds": 120}))
     os.utime(record, (time.time() - age,) * 2)
     metrics = {metric.name: metric for metric in program.operation(record)}
     shown = metrics["millrace_operation_node"].samples
@@ -131,16 +133,18 @@ def test_a_record_that_cannot_be_read_says_nothing(
 ) -> None:
     record = tmp_path / "operation.json"
     record.write_text(text)
-    assert not any(one.samples for one in program.operation(record))
+    assert not any(metric.samples for metric in program.operation(record))
 
 
 def test_the_record_of_an_operation_is_shown_without_its_command(
     program: ModuleType, tmp_path: Path
 ) -> None:
     record = tmp_path / "operation.json"
-    said = {"id": "1", "what": "site", "state": "stopped", "who": "anna on c", "command": "x"}
-    said |= {"started": "2026-11-27T00:00:00Z", "reason": "k2\nwas late", "verdict": "PASS"}
-    record.write_text(json.dumps({**said, "plan": ["k1", "k2"], "done": ["k1"], "left": ["k2"]}))
+    operation = {"id": "1", "what": "site", "state": "stopped", "who": "anna on c", "command": "x"}
+    operation |= {"started": "2026-11-27T00:00:00Z", "reason": "k2\nwas late", "verdict": "PASS"}
+    record.write_text(
+        json.dumps({**operation, "plan": ["k1", "k2"], "done": ["k1"], "left": ["k2"]})
+    )
     ((labels, written),) = program.operation(record)[-1].samples
     assert written == pytest.approx(record.stat().st_mtime, abs=1)
     assert labels == {
@@ -148,8 +152,8 @@ def test_the_record_of_an_operation_is_shown_without_its_command(
         "playbook": "site",
         "state": "stopped",
         "who": "anna on c",
-        "started": said["started"],
-        "reason": said["reason"],
+        "started": operation["started"],
+        "reason": operation["reason"],
         "verdict": "PASS",
         "plan": "k1 k2",
         "done": "k1",
@@ -172,8 +176,8 @@ def test_the_last_end_of_each_unit_is_named_with_its_result(
     record.write_text("100 exit-code exited 1\n200 oom-kill killed KILL\n")
     (tmp_path / "kafka/other.ends").write_text("")
     (tmp_path / "kafka/third.ends").write_text("no record\n")
-    wanted = [({"unit": "kafka", "result": "oom-kill"}, 200)]
-    assert program.unit_ends(tmp_path).samples == wanted
+    expected = [({"unit": "kafka", "result": "oom-kill"}, 200)]
+    assert program.unit_ends(tmp_path).samples == expected
     assert "millrace_unit_end_timestamp_seconds" in program.text(
         {"certificates": {}, "streams": {}, "hdfs_streams": {}, "namenode": "", "hdfs_user": ""},
         crashes=tmp_path,
@@ -213,16 +217,16 @@ def test_checkpoints_in_hdfs_are_read_at_the_namenode(program: ModuleType) -> No
         "/user/spark/views of all/files": 300,
     }
     with namenode(folders) as (address, users):
-        given = settings(hdfs_streams=HDFS_JOBS, namenode=address)
-        assert program.hdfs_commits(given) == {"archive": 100.5, "views": 200}
-        status, text = asked(program, given, "/metrics")
-        other = {**given, "hdfs_user": "daemon"}
-        assert program.hdfs_commits(other) == {}, "the port is not of its account"
+        configured = settings(hdfs_streams=HDFS_JOBS, namenode=address)
+        assert program.hdfs_commits(configured) == {"archive": 100.5, "views": 200}
+        status, text = asked(program, configured, "/metrics")
+        foreign = {**configured, "hdfs_user": "daemon"}
+        assert program.hdfs_commits(foreign) == {}, "the port is not of its account"
     assert users == {OWN}
     assert status == 200
     assert 'spark_stream_last_batch_timestamp_seconds{job_name="archive"} 100.5\n' in text
     assert 'spark_stream_late_after_seconds{job_name="archive"} 60.0\n' in text
-    assert program.hdfs_commits(given) == {}, "nobody listens"
+    assert program.hdfs_commits(configured) == {}, "nobody listens"
 
 
 class Other(BaseHTTPRequestHandler):
@@ -254,8 +258,8 @@ def test_what_is_no_namenode_ready_to_answer_gives_no_commits(
     try:
         address = f"127.0.0.1:{server.server_port}"
         begun = time.monotonic()
-        found = program.hdfs_commits(settings(hdfs_streams=jobs, namenode=address))
-        assert found == {}
+        commits = program.hdfs_commits(settings(hdfs_streams=jobs, namenode=address))
+        assert commits == {}
         assert time.monotonic() - begun < 10
     finally:
         server.shutdown()
@@ -272,10 +276,10 @@ class Spark(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         self.shown.append(self.headers["Authorization"])
-        known = self.headers["Authorization"] == "Bearer secret"
-        self.send_response(200 if known else 403)
+        authorized = self.headers["Authorization"] == "Bearer secret"
+        self.send_response(200 if authorized else 403)
         self.end_headers()
-        self.wfile.write(b"metrics_of_spark 1\n" if known else b"")
+        self.wfile.write(b"metrics_of_spark 1\n" if authorized else b"")
 
     def log_message(self, *_: object) -> None:
         """Be quiet."""
@@ -331,16 +335,16 @@ def test_an_answer_has_a_limit(
     program: ModuleType, spark: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(program, "LARGEST_ANSWER", 3)
-    given = settings(sources={"spark_worker": spark}) | {"token": "secret"}
-    assert asked(program, given, "/spark_worker")[0] == 502
+    configured = settings(sources={"spark_worker": spark}) | {"token": "secret"}
+    assert asked(program, configured, "/spark_worker")[0] == 502
 
 
-def asked(program: ModuleType, given: dict[str, Any], path: str) -> tuple[int, str]:
-    server = serving(program.handler(given))
+def asked(program: ModuleType, configured: dict[str, Any], path: str) -> tuple[int, str]:
+    server = serving(program.handler(configured))
     try:
         url = f"http://127.0.0.1:{server.server_port}{path}"
-        with urllib.request.urlopen(url) as answer:
-            return answer.status, answer.read().decode()
+        with urllib.request.urlopen(url) as response:
+            return response.status, response.read().decode()
     except urllib.error.HTTPError as error:
         with error:
             return error.code, ""
@@ -350,10 +354,10 @@ def asked(program: ModuleType, given: dict[str, Any], path: str) -> tuple[int, s
 
 
 def test_a_source_is_asked_with_the_token(program: ModuleType, spark: str) -> None:
-    given = settings(sources={"spark_worker": spark}) | {"token": "secret"}
-    assert asked(program, given, "/spark_worker") == (200, "metrics_of_spark 1\n")
-    assert asked(program, {**given, "token": "old"}, "/spark_worker")[0] == 502
-    assert asked(program, {**given, "sources": {}}, "/spark_worker")[0] == 404
+    configured = settings(sources={"spark_worker": spark}) | {"token": "secret"}
+    assert asked(program, configured, "/spark_worker") == (200, "metrics_of_spark 1\n")
+    assert asked(program, {**configured, "token": "old"}, "/spark_worker")[0] == 502
+    assert asked(program, {**configured, "sources": {}}, "/spark_worker")[0] == 404
 
 
 def test_own_metrics_are_served_without_any_source(program: ModuleType) -> None:
@@ -390,12 +394,12 @@ def test_a_port_is_of_an_account_if_no_other_listens_there(
 def test_another_account_is_not_shown_the_token(program: ModuleType, spark: str) -> None:
     port = int(spark.rpartition(":")[2].partition("/")[0])
     for user in ("daemon", "nobody-of-this-host"):
-        given = settings(sources={"spark_worker": spark}, user=user) | {"token": "secret"}
-        assert asked(program, given, "/spark_worker")[0] == 502
-        given = settings(drivers=[port, port + 1], user=user) | {"token": "secret"}
-        assert asked(program, given, "/spark_streams")[0] == 200
+        configured = settings(sources={"spark_worker": spark}, user=user) | {"token": "secret"}
+        assert asked(program, configured, "/spark_worker")[0] == 502
+        configured = settings(drivers=[port, port + 1], user=user) | {"token": "secret"}
+        assert asked(program, configured, "/spark_streams")[0] == 200
     assert not Spark.shown
-    assert asked(program, {**given, "user": OWN}, "/spark_streams")[0] == 200
+    assert asked(program, {**configured, "user": OWN}, "/spark_streams")[0] == 200
     assert Spark.shown == ["Bearer secret"]
 
 
@@ -419,11 +423,11 @@ class Driver(Spark):
 def test_queries_of_drivers_have_rows_and_times(program: ModuleType, spark: str) -> None:
     driver = serving(Driver)
     closed = int(spark.rpartition(":")[2].partition("/")[0])
-    found = program.queries([closed, driver.server_port], "")
+    metrics = program.queries([closed, driver.server_port], "")
     driver.shutdown()
     driver.server_close()
     labels = {"application": "f", "query": "delays.by_hour"}
-    assert {one.name: one.samples for one in found if one.samples} == {
+    assert {metric.name: metric.samples for metric in metrics if metric.samples} == {
         "spark_stream_input_rows_per_second": [(labels, 120.5)],
         "spark_stream_batch_seconds": [(labels, 1.5)],
         "spark_stream_state_rows": [(labels, 7)],

@@ -40,22 +40,22 @@ def copy(folder: Path, name: str, old: str, new: str) -> Path:
 
 
 def test_nothing_bad_is_pinned() -> None:
-    parts = list(known_bad.pinned(ROOT))
-    assert Part(LOG4J, "2.25.5", POM, f"kafka-{versions.KAFKA.default}") in parts
-    assert {one.name for one in parts} >= {"pyspark", "kafka-python", "ansible-core"}
-    assert not known_bad.problems(parts, ENTRIES)
-    assert not [part for part in parts if not numbers(part.version)], "without a version"
+    pinned = list(known_bad.pinned(ROOT))
+    assert Part(LOG4J, "2.25.5", POM, f"kafka-{versions.KAFKA.default}") in pinned
+    assert {part.name for part in pinned} >= {"pyspark", "kafka-python", "ansible-core"}
+    assert not known_bad.problems(pinned, ENTRIES)
+    assert not [part for part in pinned if not numbers(part.version)], "without a version"
 
 
 def test_each_entry_says_what_and_why_and_no_more() -> None:
-    known = {"part", "from", "below", "id", "reason", "accepted"}
+    fields = {"part", "from", "below", "id", "reason", "accepted"}
     recipes = {known_bad.distribution(path) for path in ROOT.glob("artifacts/*/*/pom.xml")}
-    for one in ENTRIES:
-        assert {"part", "id", "reason"} <= one.keys() <= known, one
-        assert all(isinstance(one.get(key, ""), str) for key in known - {"accepted"}), one
-        assert one.get("accepted", {}).keys() <= recipes, one
-        if {"from", "below"} <= one.keys():
-            assert numbers(one["from"]) < numbers(one["below"])
+    for entry in ENTRIES:
+        assert {"part", "id", "reason"} <= entry.keys() <= fields, entry
+        assert all(isinstance(entry.get(key, ""), str) for key in fields - {"accepted"}), entry
+        assert entry.get("accepted", {}).keys() <= recipes, entry
+        if {"from", "below"} <= entry.keys():
+            assert numbers(entry["from"]) < numbers(entry["below"])
 
 
 def test_the_versions_that_an_inventory_may_not_name_are_bad_here_too() -> None:
@@ -68,7 +68,7 @@ def test_the_versions_that_an_inventory_may_not_name_are_bad_here_too() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "old", "new", "found"),
+    ("name", "old", "new", "named"),
     [
         (POM, "<log4j.version>2.25.5", "<log4j.version>2.14.1", "CVE-2021-44228"),
         (POM, f"<kafka.version>{versions.KAFKA.default}", "<kafka.version>4.1.1", "(OAUTHBEARER"),
@@ -84,10 +84,10 @@ def test_the_versions_that_an_inventory_may_not_name_are_bad_here_too() -> None:
     ],
 )
 def test_a_planted_bad_version_is_found(
-    name: str, old: str, new: str, found: str, tmp_path: Path
+    name: str, old: str, new: str, named: str, tmp_path: Path
 ) -> None:
     problems = known_bad.problems(known_bad.pinned(copy(tmp_path, name, old, new)), ENTRIES)
-    assert len([line for line in problems if found in line]) == 1
+    assert len([line for line in problems if named in line]) == 1
     assert all(line.startswith(f"{name}: ") for line in problems)
 
 
@@ -164,22 +164,24 @@ def test_an_entry_without_bounds_is_for_every_version() -> None:
 
 
 def test_what_is_accepted_is_so_for_its_distribution_alone() -> None:
-    (entry,) = (one for one in ENTRIES if "kafka-3.9.2" in one.get("accepted", {}))
+    (entry,) = (
+        candidate for candidate in ENTRIES if "kafka-3.9.2" in candidate.get("accepted", {})
+    )
     for where, bad in (("kafka-3.9.2", False), ("kafka-4.3.1", True)):
         assert known_bad.is_bad(Part(entry["part"], entry["from"], "", where), entry) == bad
 
 
 def test_parts_of_an_sbom_are_compared_too(tmp_path: Path) -> None:
     path = tmp_path / "spark-4.2.0-jars.json"
-    parts = [
+    components = [
         {"group": "org.yaml", "name": "snakeyaml", "version": "1.33"},
         {"name": "Kafka_Python", "version": "2.0.2", "purl": "pkg:pypi/kafka-python@2.0.2"},
         {"name": "snappy-java", "version": "1.1.8.4", "purl": "pkg:generic/snappy-java@1.1.8.4"},
         {"name": "java", "version": "1.0"},
     ]
-    path.write_text(json.dumps({"components": parts}))
-    found = known_bad.problems(known_bad.of_bom(path), ENTRIES)
-    assert [line.split()[1] for line in found] == [
+    path.write_text(json.dumps({"components": components}))
+    problems = known_bad.problems(known_bad.of_bom(path), ENTRIES)
+    assert [line.split()[1] for line in problems] == [
         "org.yaml:snakeyaml",
         "kafka-python",
         ":snappy-java",
@@ -206,9 +208,9 @@ def test_jars_are_listed_with_what_is_in_them(tmp_path: Path) -> None:
             archive.add(path, f"jars/{path.name}")
         archive.add(tmp_path / "own-1.2.jar", "jars/again/own-1.2.jar")
     assert jars.main([str(tmp_path / "t.tar"), str(tmp_path / "bom.json")]) == 0
-    found = json.loads((tmp_path / "bom.json").read_text())
-    assert found["bomFormat"] == "CycloneDX"
-    assert [one["purl"] for one in found["components"]] == [
+    document = json.loads((tmp_path / "bom.json").read_text())
+    assert document["bomFormat"] == "CycloneDX"
+    assert [component["purl"] for component in document["components"]] == [
         "pkg:generic/spark-sql-kafka-0-10_2.13@4.2.0",
         "pkg:generic/zstd-jni@1.5.7-7",
         "pkg:maven/g/own@1.2",

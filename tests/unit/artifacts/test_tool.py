@@ -33,7 +33,7 @@ def home() -> Iterator[Path]:
 def run(home: Path, command: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run a tool as a user who is not root."""
     user = NOBODY if os.geteuid() == 0 else None
-    return subprocess.run(  # noqa: S603 - our own script
+    return subprocess.run(
         [home / command, *arguments], user=user, capture_output=True, text=True, check=False
     )
 

@@ -26,10 +26,10 @@ def read(name: str, folder: Path) -> Cluster:
 
     What Millrace makes, certificates and passwords, stands there by its name.
     """
-    own = shutil.copytree(
+    inventory = shutil.copytree(
         ROOT / "inventories" / name, folder / name, ignore=shutil.ignore_patterns(".secrets")
     )
-    return with_secrets(resolve(from_directory(own)))
+    return with_secrets(resolve(from_directory(inventory)))
 
 
 def all_entries(cluster: Cluster, host: str) -> dict[str, Any]:

@@ -16,6 +16,8 @@ from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.invento
     Inventory,
     Secrets,
 )
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.registry import PRODUCTS
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.variables import documented
 from ansible_collections.millrace.streaming.plugins.plugin_utils.services.kafka.node import (
     KafkaNode,
 )
@@ -28,7 +30,6 @@ from ansible_collections.millrace.streaming.plugins.plugin_utils.services.spark.
 
 CLUSTER_ID = "4L6g3nShT-eMCtK--X86sw"
 Variables = Mapping[str, Any]
-WATCHING = ("metrics", "monitoring")
 
 DEBIAN_12 = {"ID": "debian", "VERSION_CODENAME": "bookworm", "VERSION_ID": "12"}
 ROCKY_9 = {"ID": "rocky", "ID_LIKE": "rhel centos fedora", "VERSION_ID": "9.4"}
@@ -45,31 +46,37 @@ def cluster(
 
     It is open unless they say otherwise.
     """
-    for product in ("kafka", "connect", "schema_registry", "spark", "zookeeper", "hdfs", *WATCHING):
-        variables.setdefault(f"{product}_security", "open")
+    for product in PRODUCTS:
+        if f"{product}_security" in documented():
+            variables.setdefault(f"{product}_security", "open")
     members = {group: list(names) for group, names in groups.items()}
-    names = dict.fromkeys(name for found in members.values() for name in found)
-    own = of_hosts or {}
-    hosts = {name: HostVariables(name, {**variables, **own.get(name, {})}) for name in names}
+    names = dict.fromkeys(name for hosts_of_group in members.values() for name in hosts_of_group)
+    host_variables = of_hosts or {}
+    hosts = {
+        name: HostVariables(name, {**variables, **host_variables.get(name, {})}) for name in names
+    }
     return resolve(Inventory(members, hosts, cluster_id=cluster_id), facts)
 
 
-def with_secrets(found: Cluster) -> Cluster:
+def with_secrets(deployment: Cluster) -> Cluster:
     """Return a cluster that has all its secrets, each a text that names it."""
-    nodes = found.kafka.values()
-    wanted = [one for x in nodes for one in x.certificates]
-    wanted += [one.certificate for one in found.identities]
-    wanted += found.rest_certificates
-    wanted += found.web_certificates
+    nodes = deployment.kafka.values()
+    certificates = [certificate for node in nodes for certificate in node.certificates]
+    certificates += [identity.certificate for identity in deployment.identities]
+    certificates += deployment.rest_certificates
+    certificates += deployment.web_certificates
     secrets = Secrets(
         "/secrets",
         "(certificate of the CA)\n",
-        {one.name: f"(key and certificate {one.name})\n" for one in wanted},
+        {
+            certificate.name: f"(key and certificate {certificate.name})\n"
+            for certificate in certificates
+        },
         {
             name: f"(password of {name})"
             for name in (
-                *(one.name for x in nodes for one in x.security.users_without_password),
-                *found.registry_passwords,
+                *(user.name for node in nodes for user in node.security.users_without_password),
+                *deployment.registry_passwords,
             )
         },
         {
@@ -87,8 +94,8 @@ def with_secrets(found: Cluster) -> Cluster:
         "(certificate of the CA of ZooKeeper's clients)\n",
         "(certificate of the CA of Kafka Connect)\n",
     )
-    facts = {name: host.facts for name, host in found.hosts.items() if host.facts}
-    return resolve(replace(found.inventory, secrets=secrets), facts)
+    facts = {name: host.facts for name, host in deployment.hosts.items() if host.facts}
+    return resolve(replace(deployment.inventory, secrets=secrets), facts)
 
 
 def kafka(
@@ -100,21 +107,21 @@ def kafka(
     """Resolve brokers b1, b2, ... with ids from 1, and controllers c1, c2, ... from 11."""
     ids = {f"b{number}": number for number in range(1, brokers + 1)}
     ids |= {f"c{number}": 10 + number for number in range(1, controllers + 1)}
-    own = {
+    host_variables = {
         host: {"kafka_node_id": id_, **(of_hosts or {}).get(host, {})} for host, id_ in ids.items()
     }
     groups = {
         "kafka_brokers": [host for host in ids if host.startswith("b")],
         "kafka_controllers": [host for host in ids if host.startswith("c")],
     }
-    return cluster(groups, own, **variables)
+    return cluster(groups, host_variables, **variables)
 
 
 def broker(facts: Facts | None = None, **variables: Any) -> KafkaNode:
     """Return the only node of a cluster, broker and controller."""
     groups = {"kafka_brokers": ["b1"], "kafka_controllers": ["b1"]}
-    own = {"kafka_node_id": 1, **variables}
-    return cluster(groups, facts={"b1": facts} if facts else None, **own).kafka["b1"]
+    settings = {"kafka_node_id": 1, **variables}
+    return cluster(groups, facts={"b1": facts} if facts else None, **settings).kafka["b1"]
 
 
 def spark(masters: Iterable[str], ensemble: Mapping[str, Variables], **variables: Any) -> Cluster:
@@ -123,6 +130,6 @@ def spark(masters: Iterable[str], ensemble: Mapping[str, Variables], **variables
     return cluster({name: hosts for name, hosts in groups.items() if hosts}, ensemble, **variables)
 
 
-def only(found: Cluster) -> SparkHost:
+def only(deployment: Cluster) -> SparkHost:
     """Return the first Spark host."""
-    return next(iter(found.spark.values()))
+    return next(iter(deployment.spark.values()))

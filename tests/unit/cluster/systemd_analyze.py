@@ -14,7 +14,7 @@ _VERDICT = re.compile(r"Overall exposure level for \S+: ([\d.]+)")
 
 def analyze(*words: str | Path) -> subprocess.CompletedProcess[str]:
     command = ["systemd-analyze", "--no-pager", *words]
-    return subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - its own words
+    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 def reads_files() -> bool:

@@ -47,8 +47,8 @@ def deployed(name: str, folder: Path) -> Cluster:
 
 def bodies(cluster: Cluster) -> list[str]:
     """Return what only a file with the certificate of a CA holds: its first line."""
-    known = ca_change.authorities(cluster.inventory.secrets)
-    return [text.splitlines()[2] for text in known.values() if text]
+    authorities = ca_change.authorities(cluster.inventory.secrets)
+    return [text.splitlines()[2] for text in authorities.values() if text]
 
 
 def rendered(cluster: Cluster, host: str) -> Iterator[tuple[str, Any]]:
@@ -63,23 +63,23 @@ def rendered(cluster: Cluster, host: str) -> Iterator[tuple[str, Any]]:
 @pytest.mark.parametrize("name", inventories.INVENTORIES)
 def test_a_change_of_the_ca_brings_every_file_that_holds_one(name: str, tmp_path: Path) -> None:
     cluster = deployed(name, tmp_path)
-    every, texts = [*ca_change.authorities(cluster.inventory.secrets)], bodies(cluster)
-    found = 0
+    names, texts = [*ca_change.authorities(cluster.inventory.secrets)], bodies(cluster)
+    number_of_files = 0
     for host in cluster.hosts:
         holding = {
             path: entry
             for path, entry in rendered(cluster, host)
             if any(text in str(entry.get("content", "")) for text in texts)
         }
-        found += len(holding)
-        assert holding == authority_files(cluster, host, every)
+        number_of_files += len(holding)
+        assert holding == authority_files(cluster, host, names)
         of_site, jobs = inventories.all_entries(cluster, host), {}
         if host in cluster.spark:
             jobs = cluster.spark[host].drivers.authorities()
         assert holding.keys() <= of_site.keys() | jobs.keys(), "neither of two playbooks writes it"
         late = {path for path, entry in holding.items() if not entry.get("restart")}
         assert late <= READ_AGAIN.keys(), "who has read it is not restarted"
-    assert bool(found) == bool(texts)
+    assert bool(number_of_files) == bool(texts)
 
 
 def test_the_playbook_brings_jobs_what_they_trust() -> None:

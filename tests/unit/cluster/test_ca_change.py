@@ -21,7 +21,9 @@ from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.transit
     Transition,
 )
 
-KAFKA, CONNECT = (name for name, *_ in (ca_change.CHOICES[x] for x in ("kafka", "connect")))
+KAFKA, CONNECT = (
+    name for name, *_ in (ca_change.CHOICES[choice] for choice in ("kafka", "connect"))
+)
 BEGUN = ca_change.begin({KAFKA: "former\n"}, {KAFKA: "next"})
 
 
@@ -104,8 +106,8 @@ def test_a_record_of_kafkas_ca_alone_is_still_read() -> None:
 
 
 def test_a_record_of_all_cas_is_one() -> None:
-    every = dict.fromkeys(ca_change.authorities(Secrets()), "former")
-    change = ca_change.begin(every, every)
+    certificates = dict.fromkeys(ca_change.authorities(Secrets()), "former")
+    change = ca_change.begin(certificates, certificates)
     assert ca_change.current(kept(change.text())) == change
 
 

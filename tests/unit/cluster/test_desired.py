@@ -22,12 +22,14 @@ SERVICES = ("zookeeper", "kafka", "spark")
 def everything(facts: Facts | None = None, **variables: Any) -> Cluster:
     """One host with all services."""
     groups = ("zookeeper", "kafka_brokers", "kafka_controllers", "spark_masters", "spark_workers")
-    own = {"kafka_node_id": 1, "zookeeper_id": 1, **variables}
-    return cluster({name: ["h1"] for name in groups}, None, {"h1": facts} if facts else None, **own)
+    settings = {"kafka_node_id": 1, "zookeeper_id": 1, **variables}
+    return cluster(
+        {name: ["h1"] for name in groups}, None, {"h1": facts} if facts else None, **settings
+    )
 
 
-def files(found: Cluster, service: str) -> dict[str, Any]:
-    return dict(desired.of_service(found, "h1", service)["files"])
+def files(deployment: Cluster, service: str) -> dict[str, Any]:
+    return dict(desired.of_service(deployment, "h1", service)["files"])
 
 
 @pytest.mark.parametrize("service", SERVICES)
@@ -47,8 +49,8 @@ def test_a_service_has_its_account_its_link_and_its_unit(service: str) -> None:
 def test_every_file_has_a_place(service: str) -> None:
     """A parent is made here, or is there on every host."""
     entries = files(everything(), service)
-    made = {path for path, one in entries.items() if one.get("state") == "directory"}
-    there = {
+    made = {path for path, entry in entries.items() if entry.get("state") == "directory"}
+    present = {
         "/etc",
         "/etc/profile.d",
         "/etc/systemd/system",
@@ -58,21 +60,21 @@ def test_every_file_has_a_place(service: str) -> None:
         "/var/lib",
     }
     parents = {path.rpartition("/")[0] for path in entries}
-    assert parents <= made | there
+    assert parents <= made | present
 
 
 def test_services_of_one_host_agree_on_what_they_share() -> None:
-    found = everything()
+    deployment = everything()
     merged: dict[str, Any] = {}
     for service in SERVICES:
-        for path, entry in files(found, service).items():
+        for path, entry in files(deployment, service).items():
             assert merged.setdefault(path, entry) == entry, path
 
 
 def test_every_tool_is_a_command_with_and_without_its_suffix() -> None:
-    found = everything()
-    entries = files(found, "kafka")
-    tools = found.kafka["h1"].distribution.tools
+    deployment = everything()
+    entries = files(deployment, "kafka")
+    tools = deployment.kafka["h1"].distribution.tools
     assert "kafka-topics.sh" in tools
     for name in (*tools, "kafka-run-class.sh"):
         for command in (name, name.removesuffix(".sh")):
@@ -81,14 +83,14 @@ def test_every_tool_is_a_command_with_and_without_its_suffix() -> None:
 
 
 def test_a_service_users_directories_are_its_own() -> None:
-    found = everything(kafka_data_dirs=["/d1"], kafka_metadata_dir="/m", kafka_user="broker")
+    deployment = everything(kafka_data_dirs=["/d1"], kafka_metadata_dir="/m", kafka_user="broker")
     for path in ("/d1", "/m"):
-        entry = files(found, "kafka")[path]
+        entry = files(deployment, "kafka")[path]
         assert (entry["owner"], entry["group"], entry["mode"]) == ("broker", "broker", "0750")
     # Nobody but root writes what its programs read.
     writable = [
         entry.path
-        for entry in entries_of(files(found, "kafka"))
+        for entry in entries_of(files(deployment, "kafka"))
         if entry.owner != "root" and entry.state != "directory"
     ]
     assert writable == []
@@ -106,27 +108,29 @@ def test_who_may_use_spark_is_a_group_that_its_account_is_in() -> None:
 
 
 def test_commands_have_their_documented_names() -> None:
-    links = [path for path, one in files(everything(), "spark").items() if one.get("target")]
+    links = [path for path, entry in files(everything(), "spark").items() if entry.get("target")]
     assert {"/usr/local/bin/pyspark", "/usr/local/bin/start-worker.sh"} <= {*links}
     assert "/usr/local/bin/pyspark.sh" not in links
 
 
 def test_only_kafka_keeps_what_it_was_started_with() -> None:
-    found = everything()
-    kept = [name for name in SERVICES if "previous" in desired.of_service(found, "h1", name)]
-    assert kept == ["kafka"]
+    deployment = everything()
+    recording = [
+        name for name in SERVICES if "previous" in desired.of_service(deployment, "h1", name)
+    ]
+    assert recording == ["kafka"]
 
 
 def test_the_host_itself_is_files_alone() -> None:
-    found = everything()
-    assert desired.of_service(found, "h1", "host") == {"files": found.hosts["h1"].files()}
+    deployment = everything()
+    assert desired.of_service(deployment, "h1", "host") == {"files": deployment.hosts["h1"].files()}
 
 
 def test_a_service_that_a_host_does_not_have_is_an_error() -> None:
-    found = cluster({"zookeeper": ["h1"]})
-    for wanted in (desired.of_service, desired.removal):
+    deployment = cluster({"zookeeper": ["h1"]})
+    for function in (desired.of_service, desired.removal):
         with pytest.raises(NoServiceError):
-            wanted(found, "h1", "kafka")
+            function(deployment, "h1", "kafka")
 
 
 # Removal
@@ -134,23 +138,23 @@ def test_a_service_that_a_host_does_not_have_is_an_error() -> None:
 
 @pytest.mark.parametrize("service", SERVICES)
 def test_what_is_removed_is_what_was_written(service: str) -> None:
-    found = everything()
-    state = desired.of_service(found, "h1", service)
-    removal = desired.removal(found, "h1", service)
-    written = {p for p, one in state["files"].items() if one.get("state") != "directory"}
+    deployment = everything()
+    state = desired.of_service(deployment, "h1", service)
+    removal = desired.removal(deployment, "h1", service)
+    written = {p for p, entry in state["files"].items() if entry.get("state") != "directory"}
     assert written <= set(removal["removed"])
     assert state["distribution"]["home"] in removal["removed"]
     assert removal["state"] == "absent"
-    data = [path for _, path in found.services("h1")[service].data_directories]
+    data = [path for _, path in deployment.services("h1")[service].data_directories]
     assert not set(data) & set(removal["removed"]), "data stays"
 
 
 @pytest.mark.parametrize("service", SERVICES)
 def test_data_goes_only_where_the_inventory_says_so(service: str) -> None:
-    own: dict[str, Any] = {f"{service}_remove_data": True}
-    found = everything(**own)
-    removed = desired.removal(found, "h1", service)["removed"]
-    for _, path in found.services("h1")[service].data_directories:
+    settings: dict[str, Any] = {f"{service}_remove_data": True}
+    deployment = everything(**settings)
+    removed = desired.removal(deployment, "h1", service)["removed"]
+    for _, path in deployment.services("h1")[service].data_directories:
         assert path in removed
     assert f"/var/lib/{service}" in removed
 
@@ -188,12 +192,12 @@ def test_java_is_installed_where_it_is_missing(
 
 
 def test_a_java_of_the_inventorys_own_is_found_too() -> None:
-    given = {"java_home": "/opt/java", "java_package": ""}
-    assert needs(Facts(DEBIAN_12), ["/opt/java"], "chrony", **given)["java_package"] == ""
+    java = {"java_home": "/opt/java", "java_package": ""}
+    assert needs(Facts(DEBIAN_12), ["/opt/java"], "chrony", **java)["java_package"] == ""
 
 
 @pytest.mark.parametrize(
-    ("release", "container", "running", "given", "expected"),
+    ("release", "container", "running", "configured", "expected"),
     [
         (DEBIAN_12, False, "", None, ("systemd-timesyncd", "systemd-timesyncd")),
         (ROCKY_9, False, "", None, ("chrony", "chronyd")),
@@ -208,12 +212,12 @@ def test_a_time_service_is_installed_where_none_runs(
     release: dict[str, str],
     container: bool,
     running: str,
-    given: str | None,
+    configured: str | None,
     expected: tuple[str, str],
 ) -> None:
-    variables = {} if given is None else {"host_time_service": given}
-    found = needs(Facts(release, container=container), [JAVA_17], running, **variables)
-    assert (found["time_package"], found["time_unit"]) == expected
+    variables = {} if configured is None else {"host_time_service": configured}
+    required = needs(Facts(release, container=container), [JAVA_17], running, **variables)
+    assert (required["time_package"], required["time_unit"]) == expected
 
 
 @pytest.mark.parametrize(
@@ -224,14 +228,14 @@ def test_packages_come_by_the_systems_own_manager(release: dict[str, str], manag
 
 
 def test_kernel_settings_are_loaded_where_the_kernel_is_the_hosts_own() -> None:
-    own = " ".join(needs(Facts(DEBIAN_12), [], "")["commands"])
-    assert "sysctl " in own
-    assert "systemd-tmpfiles " in own
+    commands = " ".join(needs(Facts(DEBIAN_12), [], "")["commands"])
+    assert "sysctl " in commands
+    assert "systemd-tmpfiles " in commands
     assert needs(Facts(DEBIAN_12, container=True), [], "")["commands"] == []
 
 
 def test_mounts_are_mounted_in_containers_too() -> None:
     mounts = [{"path": "/data 1", "src": "/dev/sdb"}, {"path": "/others"}]
-    found = needs(Facts(DEBIAN_12, container=True), [], "", host_mounts=mounts)["commands"]
-    assert any("'data\\x201.mount'" in line for line in found)
-    assert not any("others" in line for line in found)
+    commands = needs(Facts(DEBIAN_12, container=True), [], "", host_mounts=mounts)["commands"]
+    assert any("'data\\x201.mount'" in line for line in commands)
+    assert not any("others" in line for line in commands)

@@ -31,19 +31,19 @@ STANDARD: dict[str, Any] = {"kafka_security": "standard", "host_firewall": "nfta
 
 def closed(**variables: Any) -> Cluster:
     """Three nodes with addresses of their own, and a firewall."""
-    own = {
+    variables_of_hosts = {
         name: {"kafka_node_id": number, "kafka_advertised_host": address, "spark_host": address}
         for number, (name, address) in enumerate(ADDRESSES.items(), 1)
     }
-    return cluster(GROUPS, own, **{**STANDARD, **variables})
+    return cluster(GROUPS, variables_of_hosts, **{**STANDARD, **variables})
 
 
-def rules(found: Cluster, host: str = "h1") -> str:
-    return str(found.host_files(host)[FILE]["content"])
+def rules(deployment: Cluster, host: str = "h1") -> str:
+    return str(deployment.host_files(host)[FILE]["content"])
 
 
 def numbers(text: str) -> set[str]:
-    return {one.strip() for one in text.split(",")}
+    return {number.strip() for number in text.split(",")}
 
 
 def accepts(text: str, port: int, address: str) -> bool:
@@ -64,13 +64,13 @@ def accepts(text: str, port: int, address: str) -> bool:
 
 
 def who_reaches(text: str, port: int, *addresses: str) -> list[str]:
-    return [one for one in addresses if accepts(text, port, one)]
+    return [address for address in addresses if accepts(text, port, address)]
 
 
 def test_without_a_firewall_there_is_nothing_of_it() -> None:
-    found = closed(host_firewall="none")
-    assert found.firewalls == {}
-    assert not {FILE, UNIT} & found.host_files("h1").keys()
+    deployment = closed(host_firewall="none")
+    assert deployment.firewalls == {}
+    assert not {FILE, UNIT} & deployment.host_files("h1").keys()
     assert {FILE, UNIT} <= closed().host_files("h1").keys()
 
 
@@ -84,8 +84,8 @@ def test_nodes_reach_every_port_and_others_none_that_is_for_nodes() -> None:
 
 def test_everybody_reaches_what_is_for_clients_and_admins_unless_networks_are_given() -> None:
     open_text, text = (
-        rules(closed(**given))
-        for given in (
+        rules(closed(**networks))
+        for networks in (
             {},
             {"host_firewall_clients": ["10.1.0.0/16"], "host_firewall_admins": ["10.2.0.7"]},
         )
@@ -131,8 +131,8 @@ def test_a_fixed_port_of_executors_and_a_port_of_java_are_governed() -> None:
 
 
 def test_networks_of_a_set_do_not_overlap() -> None:
-    given = ["10.1.0.0/16", "10.1.2.0/24", "10.1.2.3", "0.0.0.0/0"]
-    assert "{ 0.0.0.0/0 }" in rules(closed(host_firewall_clients=given))
+    networks = ["10.1.0.0/16", "10.1.2.0/24", "10.1.2.3", "0.0.0.0/0"]
+    assert "{ 0.0.0.0/0 }" in rules(closed(host_firewall_clients=networks))
 
 
 def test_the_rules_replace_the_former_ones_in_one_transaction() -> None:
@@ -141,24 +141,29 @@ def test_the_rules_replace_the_former_ones_in_one_transaction() -> None:
 
 
 def test_the_rules_are_the_same_whichever_host_was_looked_at_first() -> None:
-    found = closed()
-    assert rules(found, "h3") == rules(resolve(found.inventory), "h3")
+    deployment = closed()
+    assert rules(deployment, "h3") == rules(resolve(deployment.inventory), "h3")
 
 
 def test_names_are_resolved_for_a_firewall_and_where_a_service_is_open() -> None:
-    own: dict[str, Any] = {"h1": {"kafka_node_id": 1, "kafka_advertised_host": "Kafka1.example"}}
+    variables: dict[str, Any] = {
+        "h1": {"kafka_node_id": 1, "kafka_advertised_host": "Kafka1.example"}
+    }
     groups = {"kafka_brokers": ["h1"], "kafka_controllers": ["h1"]}
-    assert cluster(groups, own, kafka_security="standard").unresolved_names == []
-    assert cluster(groups, own, kafka_security="open").unresolved_names == ["h1", "kafka1.example"]
-    found = cluster(groups, own, **STANDARD)
-    assert found.unresolved_names == ["h1", "kafka1.example"]
-    assert found.addresses("h1") == []
-    known = replace(found.inventory, resolved={"kafka1.example": ["10.0.0.5", "fd00::5"]})
-    assert resolve(known).addresses("h1") == ["10.0.0.5", "fd00::5"]
+    assert cluster(groups, variables, kafka_security="standard").unresolved_names == []
+    assert cluster(groups, variables, kafka_security="open").unresolved_names == [
+        "h1",
+        "kafka1.example",
+    ]
+    deployment = cluster(groups, variables, **STANDARD)
+    assert deployment.unresolved_names == ["h1", "kafka1.example"]
+    assert deployment.addresses("h1") == []
+    inventory = replace(deployment.inventory, resolved={"kafka1.example": ["10.0.0.5", "fd00::5"]})
+    assert resolve(inventory).addresses("h1") == ["10.0.0.5", "fd00::5"]
 
 
 @pytest.mark.parametrize(
-    ("wanted", "has_nft", "is_there", "package", "loads", "leftover"),
+    ("firewall", "has_nft", "is_there", "package", "loads", "leftover"),
     [
         ("nftables", False, False, "nftables", True, False),
         ("nftables", True, True, "", True, False),
@@ -167,10 +172,10 @@ def test_names_are_resolved_for_a_firewall_and_where_a_service_is_open() -> None
     ],
 )
 def test_what_a_host_needs(
-    wanted: str, has_nft: bool, is_there: bool, package: str, loads: bool, leftover: bool
+    firewall: str, has_nft: bool, is_there: bool, package: str, loads: bool, leftover: bool
 ) -> None:
-    found = closed(host_firewall=wanted)
-    needs = desired.of_firewall(found, "h1", has_nft=has_nft, is_there=is_there)
+    deployment = closed(host_firewall=firewall)
+    needs = desired.of_firewall(deployment, "h1", has_nft=has_nft, is_there=is_there)
     assert needs["firewall_package"] == package
     assert bool(needs["firewall_commands"]) == loads
     assert needs["firewall_leftover"] == leftover
@@ -182,7 +187,7 @@ def test_the_rules_are_checked_before_they_are_loaded() -> None:
 
 
 def test_a_removal_leaves_nothing() -> None:
-    found = closed()
-    removal = desired.removal(found, "h1", "host")
+    deployment = closed()
+    removal = desired.removal(deployment, "h1", "host")
     assert FILE in removal["removed"]
     assert [f"/etc/systemd/system/{unit}.service" for unit in removal["units"]] == [UNIT]

@@ -79,7 +79,7 @@ def test_a_removal_leaves_no_file_that_any_inventory_brings(tmp_path: Path) -> N
         for host in cluster.hosts:
             for product in cluster.deployed(host):
                 entries = of_service(cluster, host, product)["files"].items()
-                paths = {path for path, one in entries if one.get("state") != "directory"}
+                paths = {path for path, entry in entries if entry.get("state") != "directory"}
                 config = cluster.part(host, product).config_dir
                 brought.setdefault(product, set()).update(
                     path for path in paths if path.startswith(f"{config}/")
@@ -87,40 +87,42 @@ def test_a_removal_leaves_no_file_that_any_inventory_brings(tmp_path: Path) -> N
                 removed.setdefault(product, []).append(removal(cluster, host, product)["removed"])
                 assert not is_removed(f"{config}/of-the-site", removed[product][-1]), product
     assert len(brought) > 8
-    left = {
+    remaining = {
         path
         for product, paths in brought.items()
         for path in paths
         for names in removed[product]
         if not is_removed(path, names)
     }
-    assert not left
+    assert not remaining
 
 
 def rendered(cluster: Cluster, complete: list[str]) -> dict[str, str]:
     """Return every golden file as `host/path` to its content without secrets."""
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for host in cluster.hosts:
         entries = all_entries(cluster, host)
         if host in complete:
-            found[f"{host}/{ENTRIES}"] = "".join(sorted(line(*one) for one in entries.items()))
+            texts[f"{host}/{ENTRIES}"] = "".join(
+                sorted(line(*path_and_entry) for path_and_entry in entries.items())
+            )
         for path, entry in entries.items():
             # Programs and rules of alerts are copies of files of this repository.
             copied = path.endswith((".py", ".html", HOST_PROGRAM))
             copied = copied or path.startswith(f"{CONFIG}/alerts/")
             shown = path == SERVER_PROPERTIES or (host in complete and not copied)
             if "content" in entry and shown:
-                found[f"{host}{path}"] = SECRET.sub(r"\1=(secret)", entry["content"])
-    return found
+                texts[f"{host}{path}"] = SECRET.sub(r"\1=(secret)", entry["content"])
+    return texts
 
 
-def line(path: str, wanted: dict[str, Any]) -> str:
+def line(path: str, desired: dict[str, Any]) -> str:
     """Return what is wanted at a path besides its content."""
-    one = Entry.of(path, wanted)
-    if one.state == "link":
-        return f"{path} -> {one.target}\n"
-    words = [word for word in ("restart", "secret") if getattr(one, word)]
-    return f"{path} {one.state} {one.mode:04o} {' '.join([one.owner, one.group, *words])}\n"
+    entry = Entry.of(path, desired)
+    if entry.state == "link":
+        return f"{path} -> {entry.target}\n"
+    words = [word for word in ("restart", "secret") if getattr(entry, word)]
+    return f"{path} {entry.state} {entry.mode:04o} {' '.join([entry.owner, entry.group, *words])}\n"
 
 
 def stored(folder: Path) -> dict[str, str]:
@@ -166,7 +168,7 @@ def described(files: Mapping[str, str], reference: Mapping[str, str]) -> str:
         changes = difflib.unified_diff(usual.splitlines(True), content.splitlines(True), n=0)
         # Neither names of files nor numbers of lines, which a line above would change.
         lines += [f"  {change}" for change in [*changes][2:] if not change.startswith("@@")]
-    return "".join(one if one.endswith("\n") else f"{one}\n" for one in lines)
+    return "".join(text if text.endswith("\n") else f"{text}\n" for text in lines)
 
 
 @pytest.fixture(scope="session")
@@ -177,7 +179,9 @@ def reference() -> dict[str, str]:
             inventories = [
                 rendered(read(name, Path(folder)), ALL_FILES.get(name, [])) for name in INVENTORIES
             ]
-        write(GOLDEN, {f"{REFERENCE}/{path}": x for path, x in references(inventories).items()})
+        write(
+            GOLDEN, {f"{REFERENCE}/{path}": text for path, text in references(inventories).items()}
+        )
     return stored(GOLDEN / REFERENCE)
 
 
@@ -190,10 +194,12 @@ def test_inventory_is_rendered_to_its_golden_files(
     if UPDATE:
         path.write_text(actual)
     golden = path.read_text() if path.exists() else ""
-    found = "".join(
+    difference = "".join(
         difflib.unified_diff(golden.splitlines(True), actual.splitlines(True), "golden", "rendered")
     )
-    assert not found, f"{found}\nif this is meant: MILLRACE_UPDATE_GOLDEN=1 pytest {__file__}"
+    assert not difference, (
+        f"{difference}\nif this is meant: MILLRACE_UPDATE_GOLDEN=1 pytest {__file__}"
+    )
 
 
 def test_golden_files_belong_to_an_inventory() -> None:
@@ -222,10 +228,10 @@ def test_every_kind_of_difference_is_shown() -> None:
     usual = references([first, second])
     assert usual == {"etc/a": "one\ntwo\n", "etc/same": "x\n", "etc/new": "y"}
     assert described(first, usual) == "k1: /etc/a\nk1: /etc/same\n"
-    found = described(second, {**usual, "etc/new": "z\n"})
-    assert "k2: /etc/a, which differs:\n  -two\n  +2\n" in found
-    assert "k2: /etc/new, which differs:\n  -z\n  +y\n" in found
-    assert found.endswith("k2: /etc/same\n")
+    shown = described(second, {**usual, "etc/new": "z\n"})
+    assert "k2: /etc/a, which differs:\n  -two\n  +2\n" in shown
+    assert "k2: /etc/new, which differs:\n  -z\n  +y\n" in shown
+    assert shown.endswith("k2: /etc/same\n")
     assert described({}, usual) == ""
 
 

@@ -26,8 +26,8 @@ UNKNOWN = {"ID": "plan9"}
 
 
 def host(facts: Facts | None = None, **variables: Any) -> HostSettings:
-    found = cluster({"zookeeper": ["z1"]}, facts={"z1": facts} if facts else None, **variables)
-    return found.hosts["z1"]
+    deployment = cluster({"zookeeper": ["z1"]}, facts={"z1": facts} if facts else None, **variables)
+    return deployment.hosts["z1"]
 
 
 # Mounts
@@ -53,10 +53,10 @@ def test_mounts_with_a_source_become_units() -> None:
         {"path": "/data2", "src": "/dev/sdb"},
         {"path": "/others"},
     ]
-    found = host(host_mounts=mounts)
-    assert list(found.mount_units()) == ["data.mount", "data2.mount"]
-    units = {path: one for path, one in found.files().items() if path.endswith(".mount")}
-    assert list(units) == [f"/etc/systemd/system/{name}" for name in found.mount_units()]
+    settings = host(host_mounts=mounts)
+    assert list(settings.mount_units()) == ["data.mount", "data2.mount"]
+    units = {path: entry for path, entry in settings.files().items() if path.endswith(".mount")}
+    assert list(units) == [f"/etc/systemd/system/{name}" for name in settings.mount_units()]
     first, second = (entry["content"] for entry in units.values())
     assert "What=UUID=1%%2\nWhere=/data\nType=xfs\nOptions=noatime,nodiratime\n" in first
     assert "What=/dev/sdb\nWhere=/data2\nOptions=noatime\n" in second
@@ -117,9 +117,9 @@ def test_java_is_the_systems_own(
 
 
 def test_another_java_is_the_inventorys() -> None:
-    given = {"java_home": "/opt/java", "java_package": "temurin-21-jre"}
+    configured = {"java_home": "/opt/java", "java_package": "temurin-21-jre"}
     for facts in (None, Facts(DEBIAN_12)):
-        java = host(facts, **given).java
+        java = host(facts, **configured).java
         assert (java.home, java.package) == ("/opt/java", "temurin-21-jre")
 
 
@@ -138,9 +138,9 @@ def test_another_package_of_the_system_has_a_home_of_its_own(
     assert (java.package, java.home) == (package, home)
 
 
-@pytest.mark.parametrize("given", ["/opt/java/", "/opt//java"])
-def test_slashes_in_java_home_do_not_matter(given: str) -> None:
-    java = host(Facts(DEBIAN_12), java_home=given).java
+@pytest.mark.parametrize("configured", ["/opt/java/", "/opt//java"])
+def test_slashes_in_java_home_do_not_matter(configured: str) -> None:
+    java = host(Facts(DEBIAN_12), java_home=configured).java
     assert (java.home, java.binary) == ("/opt/java", "/opt/java/bin/java")
 
 
@@ -149,7 +149,7 @@ def test_before_the_host_was_inspected_java_is_the_one_on_the_path() -> None:
 
 
 @pytest.mark.parametrize(
-    ("release", "given", "expected"),
+    ("release", "configured", "expected"),
     [
         (DEBIAN_12, None, {"package": "systemd-timesyncd", "unit": "systemd-timesyncd"}),
         (ROCKY_9, None, {"package": "chrony", "unit": "chronyd"}),
@@ -158,19 +158,19 @@ def test_before_the_host_was_inspected_java_is_the_one_on_the_path() -> None:
     ],
 )
 def test_the_time_service_is_the_systems_unless_the_inventory_names_one(
-    release: dict[str, str], given: str | None, expected: dict[str, Any]
+    release: dict[str, str], configured: str | None, expected: dict[str, Any]
 ) -> None:
-    variables = {} if given is None else {"host_time_service": given}
+    variables = {} if configured is None else {"host_time_service": configured}
     assert host(Facts(release), **variables).time_service == expected
 
 
 @pytest.mark.parametrize(
-    ("given", "found", "expected"), [(0, None, None), (0, 4096, 4096), (2048, 4096, 2048)]
+    ("configured", "measured", "expected"), [(0, None, None), (0, 4096, 4096), (2048, 4096, 2048)]
 )
 def test_memory_is_as_given_or_as_found(
-    given: int, found: int | None, expected: int | None
+    configured: int, measured: int | None, expected: int | None
 ) -> None:
-    assert host(Facts(memory_mb=found), host_memory_mb=given).memory_mb == expected
+    assert host(Facts(memory_mb=measured), host_memory_mb=configured).memory_mb == expected
 
 
 def test_every_family_is_complete() -> None:

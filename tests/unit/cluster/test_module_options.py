@@ -23,20 +23,20 @@ ENSEMBLE: dict[str, dict[str, Any]] = {
 }
 
 
-def options(module: str, found: Cluster, host: str) -> dict[str, Any]:
-    return module_options.of_module(module, found, host)
+def options(module: str, deployment: Cluster, host: str) -> dict[str, Any]:
+    return module_options.of_module(module, deployment, host)
 
 
 def combined(**variables: Any) -> Cluster:
-    own = {f"k{number}": {"kafka_node_id": number} for number in (1, 2, 3)}
-    groups = {"kafka_brokers": list(own), "kafka_controllers": list(own)}
-    facts = {host: Facts(DEBIAN_12) for host in own}
-    return cluster(groups, own, facts, **variables)
+    ids = {f"k{number}": {"kafka_node_id": number} for number in (1, 2, 3)}
+    groups = {"kafka_brokers": list(ids), "kafka_controllers": list(ids)}
+    facts = {host: Facts(DEBIAN_12) for host in ids}
+    return cluster(groups, ids, facts, **variables)
 
 
 def test_the_gate_asks_others_and_expects_all() -> None:
-    found = options("kafka_health", kafka(2, 1, kafka_cluster_id=CLUSTER_ID), "b1")
-    assert found == {
+    health = options("kafka_health", kafka(2, 1, kafka_cluster_id=CLUSTER_ID), "b1")
+    assert health == {
         "bootstrap": ["b2:9092", "b1:9092"],
         "expect_brokers": [1, 2],
         "expect_voters": [11],
@@ -49,24 +49,24 @@ def test_the_gate_asks_others_and_expects_all() -> None:
 
 
 def test_what_an_inventory_allows_is_passed_on() -> None:
-    own: dict[str, Any] = {
+    configured: dict[str, Any] = {
         "kafka_gate_strict": False,
         "kafka_allow_outage": ["logs"],
         "kafka_allow_unsafe_quorum": True,
     }
-    found = options("kafka_health", kafka(1, 1, **own), "c1")
-    assert (found["strict"], found["allow_outage"], found["allow_unsafe_quorum"]) == (
+    health = options("kafka_health", kafka(1, 1, **configured), "c1")
+    assert (health["strict"], health["allow_outage"], health["allow_unsafe_quorum"]) == (
         False,
         ["logs"],
         True,
     )
-    assert "cluster_id" not in found, "there is none yet"
+    assert "cluster_id" not in health, "there is none yet"
 
 
 def test_a_restart_knows_the_node_and_its_peers() -> None:
-    found = options("kafka_restart", kafka(2, 2, kafka_data_dirs=["/d1", "/d2"]), "b1")
-    assert found["expect_brokers"] == [1, 2]
-    assert found["node"] == {
+    restart = options("kafka_restart", kafka(2, 2, kafka_data_dirs=["/d1", "/d2"]), "b1")
+    assert restart["expect_brokers"] == [1, 2]
+    assert restart["node"] == {
         "id": 1,
         "broker": True,
         "controller": False,
@@ -90,26 +90,26 @@ def test_a_controller_is_reached_at_its_own_listener() -> None:
 
 
 def test_seconds_of_a_restart_are_the_inventorys() -> None:
-    own: dict[str, Any] = {
+    configured: dict[str, Any] = {
         "kafka_gate_timeout": 1,
         "kafka_stop_timeout": 2,
         "kafka_reboot_timeout": 3,
         "kafka_start_timeout": 4,
         "kafka_isr_timeout": 5,
     }
-    found = limits(kafka(1, 1, **own).kafka["b1"])
-    assert found == {"gate": 1, "stop": 32, "reboot": 3, "start": 4, "ready": 5}
+    timeouts = limits(kafka(1, 1, **configured).kafka["b1"])
+    assert timeouts == {"gate": 1, "stop": 32, "reboot": 3, "start": 4, "ready": 5}
 
 
 def test_storage_is_formatted_with_the_nodes_own_tools() -> None:
-    found = combined(
+    deployment = combined(
         kafka_cluster_id=CLUSTER_ID,
         kafka_data_dirs=["/d1", "/d2"],
         kafka_metadata_dir="/d1",
         kafka_user="broker",
     )
-    node = found.kafka["k1"]
-    assert options("kafka_storage", found, "k1") == {
+    node = deployment.kafka["k1"]
+    assert options("kafka_storage", deployment, "k1") == {
         "home": node.distribution.home,
         "java": "/usr/lib/jvm/java-17-openjdk-amd64/bin/java",
         "node_id": 1,
@@ -124,32 +124,32 @@ def test_storage_is_formatted_with_the_nodes_own_tools() -> None:
 
 
 def test_a_voter_has_as_long_as_a_start() -> None:
-    found = options("kafka_voter", combined(kafka_start_timeout=7), "k1")
-    assert found["timeout"] == 7
-    assert found["bootstrap"] == ["k1:9092", "k2:9092", "k3:9092"]
-    assert found["node_id"] == 1
+    voter = options("kafka_voter", combined(kafka_start_timeout=7), "k1")
+    assert voter["timeout"] == 7
+    assert voter["bootstrap"] == ["k1:9092", "k2:9092", "k3:9092"]
+    assert voter["node_id"] == 1
 
 
 def test_features_are_those_of_the_nodes_version() -> None:
-    found = options("kafka_features", combined(kafka_version="4.2.1"), "k1")
-    assert found["target"] == "4.2.1"
-    assert found["expect_brokers"] == [1, 2, 3]
-    assert "strict" not in found
+    features = options("kafka_features", combined(kafka_version="4.2.1"), "k1")
+    assert features["target"] == "4.2.1"
+    assert features["expect_brokers"] == [1, 2, 3]
+    assert "strict" not in features
 
 
 def test_a_broker_is_asked_itself_for_its_dynamic_properties() -> None:
-    found = combined(kafka_config={"num.io.threads": 9})
-    asked = options("kafka_dynamic_config", found, "k2")
-    assert (asked["bootstrap"], asked["node_id"]) == (["k2:9092"], 2)
-    assert "\nnum.io.threads=9\n" in asked["content"]
-    assert "num.io.threads" in asked["keys"]
-    assert asked["path"] == "/etc/kafka/server.properties"
+    deployment = combined(kafka_config={"num.io.threads": 9})
+    dynamic = options("kafka_dynamic_config", deployment, "k2")
+    assert (dynamic["bootstrap"], dynamic["node_id"]) == (["k2:9092"], 2)
+    assert "\nnum.io.threads=9\n" in dynamic["content"]
+    assert "num.io.threads" in dynamic["keys"]
+    assert dynamic["path"] == "/etc/kafka/server.properties"
 
 
 def test_spark_is_asked_at_its_masters() -> None:
-    found = spark(["m1", "m2"], {}, spark_master_ui_port=8090)
+    deployment = spark(["m1", "m2"], {}, spark_master_ui_port=8090)
     expected = {"masters": ["m1:8090", "m2:8090"], "workers": ["w1"], "token": ""}
-    assert options("spark_health", found, "w1") == {**expected, "metastores": []}
+    assert options("spark_health", deployment, "w1") == {**expected, "metastores": []}
 
 
 def test_jobs_are_asked_about_where_their_drivers_are() -> None:
@@ -158,9 +158,9 @@ def test_jobs_are_asked_about_where_their_drivers_are() -> None:
         {"name": "b", "source": "/b", "schedule": "daily", "checkpoint": "file:///c"},
         {"name": "c", "state": "absent"},
     ]
-    found = spark(["m1"], {}, spark_jobs=jobs)
-    assert options("spark_job_health", found, "w1") == {"jobs": []}
-    first, second = options("spark_job_health", found, "m1")["jobs"]
+    deployment = spark(["m1"], {}, spark_jobs=jobs)
+    assert options("spark_job_health", deployment, "w1") == {"jobs": []}
+    first, second = options("spark_job_health", deployment, "m1")["jobs"]
     assert first == {
         "name": "a",
         "unit": "spark-job-a",
@@ -184,8 +184,8 @@ def test_commits_in_hdfs_are_asked_about_at_its_namenode() -> None:
         {"name": "f", "source": "/f", "state": "absent", "checkpoint": f"{at}/f"},
     ]
     groups = {"hdfs_namenode": ["h1"], "hdfs_datanodes": ["h1"], "spark_masters": ["m1"]}
-    found = cluster({**groups, "spark_workers": ["m1"]}, spark_jobs=jobs)
-    assert options("hdfs_job_health", found, "h1") == {
+    deployment = cluster({**groups, "spark_workers": ["m1"]}, spark_jobs=jobs)
+    assert options("hdfs_job_health", deployment, "h1") == {
         "namenode": "127.0.0.1:9870",
         "user": "hdfs",
         "jobs": {
@@ -193,8 +193,8 @@ def test_commits_in_hdfs_are_asked_about_at_its_namenode() -> None:
             "b": {"checkpoint": "/b", "late_after": 0},
         },
     }
-    limits = options("spark_job_health", found, "m1")["jobs"]
-    assert {one["name"]: one["late_after"] for one in limits} == {
+    limits = options("spark_job_health", deployment, "m1")["jobs"]
+    assert {limit["name"]: limit["late_after"] for limit in limits} == {
         "a": 0,
         "b": 0,
         "c": 60,
@@ -208,15 +208,15 @@ def test_checkpoints_are_read_where_the_drivers_are() -> None:
         {"name": "a", "source": "/a", "topics": ["clicks"]},
         {"name": "c", "state": "absent"},
     ]
-    found = spark(["m1"], {}, spark_jobs=jobs)
-    assert options("spark_job_checkpoints", found, "w1") == {"jobs": []}
+    deployment = spark(["m1"], {}, spark_jobs=jobs)
+    assert options("spark_job_checkpoints", deployment, "w1") == {"jobs": []}
     expected = {"name": "a", "checkpoint": "/srv/spark/a/checkpoint", "topics": ["clicks"]}
-    assert options("spark_job_checkpoints", found, "m1") == {"jobs": [expected]}
+    assert options("spark_job_checkpoints", deployment, "m1") == {"jobs": [expected]}
 
 
 def test_an_ensemble_is_asked_at_every_member() -> None:
-    found = cluster({"zookeeper": ["z1", "z2"]}, ENSEMBLE)
-    assert options("zookeeper_health", found, "z1") == {
+    deployment = cluster({"zookeeper": ["z1", "z2"]}, ENSEMBLE)
+    assert options("zookeeper_health", deployment, "z1") == {
         "members": ["zoo.example.org:2181", "z2:2281"]
     }
 

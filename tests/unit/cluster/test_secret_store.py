@@ -76,9 +76,9 @@ def test_a_record_of_other_products_is_not_for_these() -> None:
 
 @pytest.mark.parametrize("number", [1, 2, MOST_NUMBER])
 def test_a_number_up_to_the_largest_is_valid(number: int) -> None:
-    found = secret_store.deployed_with(record(number=number), PRODUCTS)
-    assert found
-    assert found.number == number
+    generation = secret_store.deployed_with(record(number=number), PRODUCTS)
+    assert generation
+    assert generation.number == number
 
 
 @pytest.mark.parametrize("number", [0, -1, MOST_NUMBER + 1, 10**12, "7", True, 1.5, None])

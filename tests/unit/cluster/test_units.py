@@ -32,15 +32,15 @@ MOST_EXPOSED = 3.0
 
 def unit_files(cluster: Cluster, job: Job) -> dict[str, str]:
     """Return every different service of an inventory, `host/unit` to its text; one per text."""
-    found: dict[str, str] = {}
+    names_by_text: dict[str, str] = {}
     for host in cluster.hosts:
         entries = all_entries(cluster, host)
         if host in cluster.spark:
             entries |= cluster.spark[host].drivers.files(job)
         for path, entry in entries.items():
             if path.endswith(".service") and "content" in entry:
-                found.setdefault(entry["content"], f"{host}/{Path(path).name}")
-    return {name: text for text, name in found.items()}
+                names_by_text.setdefault(entry["content"], f"{host}/{Path(path).name}")
+    return {name: text for text, name in names_by_text.items()}
 
 
 @pytest.mark.parametrize("name", INVENTORIES)
@@ -52,8 +52,10 @@ def test_a_removal_knows_every_unit_by_how_its_file_begins(name: str, tmp_path: 
         entries = all_entries(cluster, host)
         if host in cluster.spark:
             entries |= cluster.spark[host].drivers.files(job)
-        units = {path: one for path, one in entries.items() if Path(path).parent == removal.UNITS}
-        texts |= {path: one["content"] for path, one in units.items() if "content" in one}
+        units = {
+            path: entry for path, entry in entries.items() if Path(path).parent == removal.UNITS
+        }
+        texts |= {path: entry["content"] for path, entry in units.items() if "content" in entry}
     assert texts
     assert not [path for path, text in texts.items() if not text.startswith(removal.WRITTEN)]
 
@@ -64,18 +66,18 @@ def test_services_are_confined_and_systemd_knows_every_setting(name: str, tmp_pa
     job = Job("flights", "flights.stream", str(ROOT / "spark/flights"))
     cluster = read(name, tmp_path)
     texts = unit_files(cluster, job)
-    every = [one for host in cluster.hosts for one in cluster.deployed(host).values()]
-    services = [one for one in every if isinstance(one, (Service, Packaged))]
+    deployed = [service for host in cluster.hosts for service in cluster.deployed(host).values()]
+    services = [service for service in deployed if isinstance(service, (Service, Packaged))]
     jobs = {job.unit, blocks.REMOVAL} if cluster.spark else set()
     jobs |= {firewall.NAME} if cluster.firewalls else set()
     jobs |= {postgresql.UNIT} if cluster.databases else set()
     assert {Path(name).stem for name in texts} == {
-        unit for one in services for unit in one.units
+        unit for service in services for unit in service.units
     } | jobs
     confined = {name: text for name, text in texts.items() if firewall.NAME not in name}
-    found, messages = exposures(tmp_path, confined)
+    ratings, messages = exposures(tmp_path, confined)
     assert not messages
-    assert not {name: one for name, one in found.items() if one > MOST_EXPOSED}
+    assert not {name: exposure for name, exposure in ratings.items() if exposure > MOST_EXPOSED}
 
 
 @needs_systemd
@@ -83,6 +85,6 @@ def test_a_unit_that_is_not_confined_is_found(tmp_path: Path) -> None:
     text = (ROOT / "tests/unit/golden/reference/etc/systemd/system/zookeeper.service").read_text()
     open_text = re.sub(r"(?m)^(Protect|Private|Restrict|System|Capability|NoNew).*\n", "", text)
     wrong = text.replace("ProtectClock=", "ProtectClocks=")
-    found, messages = exposures(tmp_path, {"z1/a.service": open_text, "z1/b.service": wrong})
-    assert found["z1/a.service"] > MOST_EXPOSED >= found["z1/b.service"]
+    ratings, messages = exposures(tmp_path, {"z1/a.service": open_text, "z1/b.service": wrong})
+    assert ratings["z1/a.service"] > MOST_EXPOSED >= ratings["z1/b.service"]
     assert "ProtectClocks" in messages

@@ -18,18 +18,18 @@ from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.variabl
 
 
 def test_every_documented_variable_has_a_value() -> None:
-    found, invalid = settings(HostVariables("k1"))
-    assert found == defaults()
-    assert found.keys() == documented().keys()
-    assert found["kafka_data_dirs"] == ["/var/lib/kafka/data"]
+    values, invalid = settings(HostVariables("k1"))
+    assert values == defaults()
+    assert values.keys() == documented().keys()
+    assert values["kafka_data_dirs"] == ["/var/lib/kafka/data"]
     assert invalid == []
 
 
 def test_values_are_converted_as_the_argument_specs_say() -> None:
-    given = {"kafka_stop_timeout": "60", "kafka_gate_strict": "yes", "spark_worker_cores": 2}
-    found, invalid = settings(HostVariables("k1", given))
+    variables = {"kafka_stop_timeout": "60", "kafka_gate_strict": "yes", "spark_worker_cores": 2}
+    values, invalid = settings(HostVariables("k1", variables))
     assert invalid == []
-    assert (found["kafka_stop_timeout"], found["kafka_gate_strict"]) == (60, True)
+    assert (values["kafka_stop_timeout"], values["kafka_gate_strict"]) == (60, True)
 
 
 @pytest.mark.parametrize(
@@ -42,20 +42,23 @@ def test_values_are_converted_as_the_argument_specs_say() -> None:
     ],
 )
 def test_an_invalid_value_is_named_and_its_default_taken(name: str, value: object) -> None:
-    found, invalid = settings(HostVariables("k1", {name: value}))
-    assert [one.name for one in invalid] == [name]
-    assert found[name] == defaults()[name]
+    values, invalid = settings(HostVariables("k1", {name: value}))
+    assert [problem.name for problem in invalid] == [name]
+    assert values[name] == defaults()[name]
 
 
 def test_a_variable_without_a_value_has_its_default() -> None:
-    found, _ = settings(HostVariables("k1", {"kafka_profile": None}))
-    assert found["kafka_profile"] == defaults()["kafka_profile"]
+    values, _ = settings(HostVariables("k1", {"kafka_profile": None}))
+    assert values["kafka_profile"] == defaults()["kafka_profile"]
 
 
 def test_a_path_is_the_hosts_and_not_expanded_here(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "/home/me")
-    given = {"kafka_data_dirs": ["~/data", "$HOME/data"]}
-    assert settings(HostVariables("k1", given))[0]["kafka_data_dirs"] == ["~/data", "$HOME/data"]
+    variables = {"kafka_data_dirs": ["~/data", "$HOME/data"]}
+    assert settings(HostVariables("k1", variables))[0]["kafka_data_dirs"] == [
+        "~/data",
+        "$HOME/data",
+    ]
 
 
 def test_a_secret_that_is_refused_is_not_shown() -> None:

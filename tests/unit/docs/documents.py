@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 def blocks(text: str) -> Iterator[str]:
     """The contents of the shell blocks, continued lines joined."""
-    for found in re.findall(r"^```sh\n(.*?)^```$", text, flags=re.M | re.S):
-        yield found.replace("\\\n", " ")
+    for block in re.findall(r"^```sh\n(.*?)^```$", text, flags=re.M | re.S):
+        yield block.replace("\\\n", " ")
 
 
 def prose(text: str) -> str:

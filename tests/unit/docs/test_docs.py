@@ -17,6 +17,8 @@ from ansible_collections.millrace.streaming.plugins.module_utils.operations impo
 from ansible_collections.millrace.streaming.plugins.plugin_utils import action
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster import module_options
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.host import Facts
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.registry import GROUPS
+from ansible_collections.millrace.streaming.plugins.plugin_utils.rules.catalogue import RULES
 
 from docs import generate
 from tests.support.lab.topology import ROOT
@@ -53,6 +55,45 @@ def test_check_reports_a_stale_document_and_leaves_it(
     assert generate.main(["one"]) == 0
     assert path.read_text() == "new\n"
     assert generate.main(["--check"]) == 0
+
+
+def test_an_alert_without_a_section_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "docs/operate").mkdir(parents=True)
+    (tmp_path / "docs/alerts.json").write_text((ROOT / "docs/alerts.json").read_text())
+    text = (ROOT / "docs/operate/alerts.md").read_text()
+    (tmp_path / "docs/operate/alerts.md").write_text(text.replace("### KafkaDown\n", ""))
+    folder = tmp_path / "roles/monitoring/files"
+    folder.mkdir(parents=True)
+    (folder / "alerts").symlink_to(ROOT / "roles/monitoring/files/alerts")
+    monkeypatch.setattr(generate, "ROOT", tmp_path)
+    with pytest.raises(ValueError, match="KafkaDown"):
+        generate.alerts()
+
+
+def test_a_figure_without_its_record_is_named() -> None:
+    record = {"what": "`roll`", "figures": ["1 s"], "date": "2026-11-27", "machine": "2 cores"}
+    with pytest.raises(ValueError, match=r"`roll`.* has no commit"):
+        generate.record_table("x", {"columns": ["what", "it"], "records": [record]})
+    with pytest.raises(ValueError, match="no records latency"):
+        generate.record_table("latency", None)
+
+
+def test_each_rule_has_an_entry_at_its_address() -> None:
+    pages = {path.stem: text for path, text in generate.errors().items()}
+    assert {rule.page for rule in RULES} <= {*generate.ERRORS}
+    for rule in RULES:
+        assert f"\n### {rule.name}\n" in pages[Path(rule.page).name], rule.name
+
+
+def test_a_rule_without_an_entry_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    read = generate._yaml
+    monkeypatch.setattr(
+        generate, "_yaml", lambda path: {k: v for k, v in read(path).items() if k != "no-hosts"}
+    )
+    with pytest.raises(ValueError, match="no-hosts"):
+        generate.errors()
 
 
 def test_unknown_document_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
@@ -92,7 +133,8 @@ def test_variables_of_a_role_are_listed_for_each_entry_point() -> None:
     text = "\n".join(lines)
     assert "## thing\n\nMakes things.\n" in text
     assert "| `thing_level` | str | `low` | How far. One of `low`, `high`. |" in text
-    assert '| `[{"port": 1}]` | Where it listens. Keys: `port`. |' in text
+    assert '| `[{"port": 1}]` | Where it listens. |' in text
+    assert "| `thing_listeners[].port` | int |  | Port. |" in text
     after = text.partition("### thing, tasks_from: job")[2]
     assert "Runs a job." in after
     assert "| `thing_name` | str | required | Name of the job. |" in after
@@ -128,78 +170,71 @@ def arguments(name: str, monkeypatch: pytest.MonkeyPatch) -> Mapping[str, Any]:
 def own_options(name: str) -> frozenset[str]:
     """The options that an action does not hand to the module of its name."""
     plugin = in_process.plugin("action", name).ActionModule
-    own: frozenset[str] = getattr(plugin, "OWN", frozenset())
-    return own
+    own_names: frozenset[str] = getattr(plugin, "OWN", frozenset())
+    return own_names
 
 
 def of_model(name: str) -> dict[str, Any]:
     """The options that the model gives a module, none where its action does it."""
-    own = {"k1": {"kafka_node_id": 1, "zookeeper_id": 1}}
-    groups = (
-        "kafka_brokers",
-        "kafka_controllers",
-        "zookeeper",
-        "kafka_connect",
-        "schema_registry",
-        "postgresql",
-        "monitoring",
-        "spark_masters",
-        "spark_workers",
-        "hdfs_namenode",
-        "hdfs_datanodes",
+    ids = {"k1": {"kafka_node_id": 1, "zookeeper_id": 1}}
+    deployment = small.cluster(
+        {group: ["k1"] for group in GROUPS}, ids, {"k1": Facts(small.DEBIAN_12)}
     )
-    found = small.cluster({one: ["k1"] for one in groups}, own, {"k1": Facts(small.DEBIAN_12)})
-    given = name in module_options.modules()
-    return module_options.of_module(name, found, "k1") if given else {}
+    is_modelled = name in module_options.modules()
+    return module_options.of_module(name, deployment, "k1") if is_modelled else {}
 
 
 def meaning(option: Mapping[str, Any]) -> dict[str, Any]:
     """What of an option a caller has to know, without what it is by default."""
     shown = ("type", "elements", "choices", "required", "default")
-    found = {key: option[key] for key in shown if option.get(key) not in (None, False)}
-    return {"type": "str", **found}
+    spec = {key: option[key] for key in shown if option.get(key) not in (None, False)}
+    return {"type": "str", **spec}
 
 
-def differences(found: Mapping[str, Any], specs: Mapping[str, Any]) -> list[str]:
+def differences(documented: Mapping[str, Any], specs: Mapping[str, Any]) -> list[str]:
     """Where documentation says something else than the specs."""
-    names = sorted({*found, *specs})
-    problems = [f"{name}: not documented" for name in names if name not in found]
+    names = sorted({*documented, *specs})
+    problems = [f"{name}: not documented" for name in names if name not in documented]
     problems += [f"{name}: documented, and not taken" for name in names if name not in specs]
     return problems + [
-        f"{name}: {meaning(found[name])} is not {meaning(specs[name])}"
+        f"{name}: {meaning(documented[name])} is not {meaning(specs[name])}"
         for name in names
-        if name in found and name in specs and meaning(found[name]) != meaning(specs[name])
+        if name in documented
+        and name in specs
+        and meaning(documented[name]) != meaning(specs[name])
     ]
 
 
 @pytest.mark.parametrize("name", MODULES)
 def test_options_are_documented_as_they_are(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A task may have the options of the page alone: the action of the same name sees to that."""
-    specs, found = arguments(name, monkeypatch), action.options(name)
+    specs, documented = arguments(name, monkeypatch), action.options(name)
     if name not in ACTIONS:
-        assert not found, "no task has it: an action gives all its options"
+        assert not documented, "no task has it: an action gives all its options"
         return
     if not specs:
         text = (ROOT / f"plugins/action/{name}.py").read_text()
-        assert not [key for key in found if f'args["{key}"]' not in text], "nobody reads it"
+        assert not [key for key in documented if f'args["{key}"]' not in text], "nobody reads it"
         return
-    own = own_options(name)
-    handed = {key: one for key, one in found.items() if key not in own}
+    of_action = own_options(name)
+    handed = {key: option for key, option in documented.items() if key not in of_action}
     # Where the model gives an option, there is no default to document.
-    given = {key: {**one, "default": None} for key, one in specs.items() if key in of_model(name)}
-    taken = {key: one for key, one in {**specs, **given}.items() if key in found}
+    modelled = {
+        key: {**option, "default": None} for key, option in specs.items() if key in of_model(name)
+    }
+    taken = {key: option for key, option in {**specs, **modelled}.items() if key in documented}
     assert not differences(handed, taken)
 
 
 @pytest.mark.parametrize("name", module_options.modules())
 def test_modules_take_what_the_model_gives_them(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    given, of_tasks = of_model(name), action.options(name)
+    modelled, of_tasks = of_model(name), action.options(name)
     specs = {
-        key: one
-        for key, one in arguments(name, monkeypatch).items()
-        if key in given or key not in of_tasks
+        key: option
+        for key, option in arguments(name, monkeypatch).items()
+        if key in modelled or key not in of_tasks
     }
-    assert not ArgumentSpecValidator(specs).validate(given).error_messages
+    assert not ArgumentSpecValidator(specs).validate(modelled).error_messages
 
 
 @pytest.mark.parametrize("name", ACTIONS)
@@ -228,9 +263,13 @@ def test_each_kind_of_request_for_an_outside_authority_is_named(tmp_path: Path) 
     kinds = set()
     for name in INVENTORIES:
         cluster = read(name, tmp_path)
-        nodes = [wanted for node in cluster.kafka.values() for wanted in node.certificates]
+        nodes = [
+            node_certificate
+            for node in cluster.kafka.values()
+            for node_certificate in node.certificates
+        ]
         for certificate in (*nodes, *cluster.web_certificates):
             kinds.add(certificate.name.partition("/")[2])
-    text = (ROOT / "docs/security.md").read_text()
+    text = (ROOT / "docs/deploy/security.md").read_text()
     (sentence,) = re.findall(r"A kind is (.*?)\. ", text, re.DOTALL)
     assert kinds == set(re.findall("`([a-z_]+)`", sentence))

@@ -38,9 +38,11 @@ OPERATED = {
 
 
 def test_each_step_is_one_command_of_the_guide_and_none_is_left_out() -> None:
-    found = clients.steps()
-    assert {step: len(lines) for step, lines in found.items()} == dict.fromkeys(clients.STEPS, 1)
-    taken = [line for lines in found.values() for line in lines]
+    lines_by_step = clients.steps()
+    assert {step: len(lines) for step, lines in lines_by_step.items()} == dict.fromkeys(
+        clients.STEPS, 1
+    )
+    taken = [line for lines in lines_by_step.values() for line in lines]
     assert sorted(taken) == sorted(guide.commands(clients.SECTION))
 
 
@@ -78,7 +80,7 @@ def test_a_section_ends_where_the_next_begins() -> None:
 def test_every_program_for_clients_is_in_a_command_of_a_page() -> None:
     pages = (guide.CLIENTS.read_text(), guide.IMAGES.read_text())
     shown = [word for page in pages for words in commands(page) for word in words]
-    programs = {f"examples/clients/{x.name}" for x in ROOT.glob("examples/clients/*.py")}
+    programs = {f"examples/clients/{path.name}" for path in ROOT.glob("examples/clients/*.py")}
     assert programs
     assert not programs - {*shown}
 
@@ -92,9 +94,9 @@ def read_by_plays() -> set[str]:
 
 @pytest.mark.parametrize("words", PLAYED)
 def test_each_variable_of_a_command_is_read(words: list[str]) -> None:
-    given = dict(guide.extra_variables(words))
-    assert not given.keys() - read_by_plays()
-    assert given.get("finalize_confirm") in (None, versions.KAFKA.default)
+    variables = dict(guide.extra_variables(words))
+    assert not variables.keys() - read_by_plays()
+    assert variables.get("finalize_confirm") in (None, versions.KAFKA.default)
 
 
 @pytest.mark.parametrize(

@@ -33,8 +33,8 @@ STAGES = {
 
 
 @cache
-def usage() -> list[str]:
-    """The commands that `./lab help` prints."""
+def verbs() -> set[str]:
+    """The verbs that `./lab help` prints."""
     printed = subprocess.run(
         ["./lab", "help"],
         cwd=ROOT,
@@ -42,31 +42,27 @@ def usage() -> list[str]:
         capture_output=True,
         text=True,
     ).stdout
-    return re.findall(r"^(\./lab \S.*?)  +\S.*$", printed, flags=re.M)
+    return {*re.findall(r"^  ([a-z]+)", printed, flags=re.M)}
 
 
-def verbs() -> set[str]:
-    return {command.split()[1] for command in usage()} | {"help"}
-
-
-def problems(words: list[str], known: set[str]) -> list[str]:
+def problems(words: list[str], known_verbs: set[str]) -> list[str]:
     """What a command names and the tree does not have."""
-    found = []
+    missing = []
     if words[0] == "./lab":
         verb = words[2] if words[1:2] == ["-v"] else words[1]
-        if verb not in known:
-            found.append(f"no verb {verb}")
+        if verb not in known_verbs:
+            missing.append(f"no verb {verb}")
         # A word in capitals is a placeholder, in brackets an option.
         named = [word for word in words[2:] if re.fullmatch(r"[a-z_]+", word)]
         if verb == "test":
-            found += [f"no stage {stage}" for stage in named if stage not in STAGES]
+            missing += [f"no stage {stage}" for stage in named if stage not in STAGES]
         if verb == "scenario":
-            found += [f"no scenario {name}" for name in named[:1] if name not in SCENARIOS]
+            missing += [f"no scenario {name}" for name in named[:1] if name not in SCENARIOS]
         if verb == "run":
-            found += [f"no playbook {name}" for name in named[:1] if not playbook(name)]
+            missing += [f"no playbook {name}" for name in named[:1] if not playbook(name)]
     paths = [path for word in words for path in values(word)]
-    found += [f"no {path}" for path in paths if named_path(path) and not (ROOT / path).exists()]
-    return found
+    missing += [f"no {path}" for path in paths if named_path(path) and not (ROOT / path).exists()]
+    return missing
 
 
 def values(word: str) -> list[str]:
@@ -98,8 +94,8 @@ def prose_paths(text: str) -> set[str]:
 
 def targets(text: str) -> list[str]:
     """The targets of the links and images that lead into this tree."""
-    found = re.findall(r"\]\(([^()\s]+)\)", re.sub(r"`[^`\n]*`", "", prose(text)))
-    return [target for target in found if "://" not in target]
+    links = re.findall(r"\]\(([^()\s]+)\)", re.sub(r"`[^`\n]*`", "", prose(text)))
+    return [target for target in links if "://" not in target]
 
 
 def links(text: str) -> list[str]:
@@ -110,28 +106,28 @@ def links(text: str) -> list[str]:
 def anchors(text: str) -> set[str]:
     """The anchors of the headings, as a page's renderer makes them."""
     headings = re.findall(r"^#+ (.+)$", prose(text), flags=re.M)
-    return {re.sub(r"[^\w -]", "", one.lower()).replace(" ", "-") for one in headings}
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 def missing_sections(path: Path) -> list[str]:
     """The links of a document whose anchor is no heading of the page that they lead to."""
-    found = []
+    missing = []
     for target in targets(path.read_text()):
         name, _, anchor = target.partition("#")
         page = path.parent / name if name else path
         if anchor and anchor not in anchors(page.read_text()):
-            found.append(target)
-    return found
+            missing.append(target)
+    return missing
 
 
 @pytest.mark.parametrize("path", GUIDES, ids=relative)
 def test_named_commands_and_files_exist(path: Path) -> None:
     text = path.read_text()
-    known = verbs()
+    known_verbs = verbs()
     assert not [
         f"{' '.join(words)}: {problem}"
         for words in commands(text)
-        for problem in problems(words, known)
+        for problem in problems(words, known_verbs)
     ]
     assert not [name for name in prose_paths(text) if not (ROOT / name).exists()]
 
@@ -147,22 +143,24 @@ def test_links_lead_somewhere(path: Path) -> None:
 def test_every_playbook_is_documented() -> None:
     """One that an operator may start; the others are parts of those."""
     text = "\n".join(path.read_text() for path in GUIDES)
-    parts = {"artifacts", "lab_report", "prove_begin", "prove_end", "record_secrets", "remove"}
-    parts |= {"restart_marked"}
+    internal = {"artifacts", "lab_report", "prove_begin", "prove_end", "record_secrets", "remove"}
+    internal |= {"restart_marked"}
     missing = [p.stem for p in ROOT.glob("playbooks/*.yml") if f"{p.stem}.yml" not in text]
-    assert set(missing) <= parts
+    assert set(missing) <= internal
 
 
 def test_ansible_reads_nothing_that_a_page_puts_beside_an_inventory() -> None:
     """It would search packages of jobs for hosts, and end at a file that is no inventory."""
     place = re.compile(r"(?:inventories/<\w+>|inventory_dir(?: }}| ~ '))/([^\s\"'/`)]+)")
-    named = {one for path in GUIDES for one in place.findall(path.read_text())}
+    named = {name for path in GUIDES for name in place.findall(path.read_text())}
     assert named
-    assert not [x for x in named if not IGNORED.search(x.encode()) and not x.endswith(".yml")]
+    assert not [
+        name for name in named if not IGNORED.search(name.encode()) and not name.endswith(".yml")
+    ]
 
 
 def test_decisions_are_numbered() -> None:
-    decisions = sorted((ROOT / "docs/decisions").glob("*.md"))
+    decisions = sorted((ROOT / "docs/decisions").glob("[0-9]*.md"))
     numbers = [int(path.name.split("-")[0]) for path in decisions]
     assert numbers == list(range(1, len(decisions) + 1))
     for number, path in enumerate(decisions, start=1):
@@ -172,7 +170,7 @@ def test_decisions_are_numbered() -> None:
 def test_the_documents_hold_commands() -> None:
     """Else the checks above would judge nothing."""
     assert commands(README.read_text())
-    assert commands((ROOT / "docs/guide.md").read_text())
+    assert commands((ROOT / "docs/operate/guide.md").read_text())
     assert links(README.read_text())
 
 
@@ -204,9 +202,9 @@ def test_each_problem_is_found(command: str, expected: list[str]) -> None:
 
 
 def test_a_link_to_no_section_is_found(tmp_path: Path) -> None:
-    page, other = tmp_path / "page.md", tmp_path / "other.md"
+    page, second_page = tmp_path / "page.md", tmp_path / "other.md"
     page.write_text("# The page\n[a](#the-page) [b](#no) [c](other.md#its-part) [d](other.md#no)\n")
-    other.write_text("## Its `part`\n```text\n# no\n```\n")
+    second_page.write_text("## Its `part`\n```text\n# no\n```\n")
     assert missing_sections(page) == ["#no", "other.md#no"]
 
 

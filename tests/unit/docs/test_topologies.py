@@ -1,4 +1,4 @@
-"""docs/topologies.md explains every inventory; docs/generate.py puts them in."""
+"""docs/start/topologies.md explains every inventory; docs/generate.py puts them in."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from tests.support.lab.topology import ROOT
 from tests.unit.cluster.inventories import INVENTORIES
 from tests.unit.tree import load, walk
 
-TEXT = (ROOT / "docs/topologies.md").read_text()
+TEXT = (ROOT / "docs/start/topologies.md").read_text()
 NOT_A_LAB = "vms_example"
 
 
 def sections() -> dict[str, str]:
     """Heading -> text."""
-    parts = re.split(r"(?m)^## (.+)$", TEXT)[1:]
-    return dict(zip(parts[::2], parts[1::2], strict=True))
+    fragments = re.split(r"(?m)^## (.+)$", TEXT)[1:]
+    return dict(zip(fragments[::2], fragments[1::2], strict=True))
 
 
 def block(section: str, kind: str) -> str:
     """The one block of code of a kind."""
-    (found,) = re.findall(rf"(?ms)^```{kind}\n(.*?)^```$", section)
-    return str(found)
+    (text,) = re.findall(rf"(?ms)^```{kind}\n(.*?)^```$", section)
+    return str(text)
 
 
 def hosts(name: str) -> set[str]:

@@ -191,7 +191,7 @@ def test_legal_values(key: str, value: object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "value", "wanted"),
+    ("key", "value", "expected"),
     [
         ("num.partitions", "three", "an int, [1,...,2147483647]"),
         ("num.partitions", 0, "an int, [1,...,2147483647]"),
@@ -211,18 +211,20 @@ def test_legal_values(key: str, value: object) -> None:
         ("rsm.config.anything", {"a": 1}, "a string"),
     ],
 )
-def test_illegal_values(key: str, value: object, wanted: str) -> None:
-    assert wanted in key_table.expected_value(key, value, key_table.load("4.3.1"))
+def test_illegal_values(key: str, value: object, expected: str) -> None:
+    assert expected in key_table.expected_value(key, value, key_table.load("4.3.1"))
 
 
 def services(product: str) -> list[Service]:
     draft = Draft().hdfs().registry()
-    every = [draft.cluster()]
+    clusters = [draft.cluster()]
     for variable in ("kafka_security", "schema_registry_security"):
         draft.variable(variable, "standard")
-    every.append(draft.cluster())
-    found = [one for cluster in every for one in cluster.by_product[product].values()]
-    return [one for one in found if isinstance(one, Service)]
+    clusters.append(draft.cluster())
+    parts_of_product = [
+        service for cluster in clusters for service in cluster.by_product[product].values()
+    ]
+    return [service for service in parts_of_product if isinstance(service, Service)]
 
 
 @pytest.mark.parametrize("product", ["hdfs", "schema_registry"])
@@ -249,8 +251,8 @@ def jar(path: Path, files: Mapping[str, str | bytes]) -> None:
 
 
 def class_of(*texts: str) -> bytes:
-    found = b"".join(b"\x01" + len(text).to_bytes(2, "big") + text.encode() for text in texts)
-    return b"\xca\xfe\xba\xbe" + found
+    constants = b"".join(b"\x01" + len(text).to_bytes(2, "big") + text.encode() for text in texts)
+    return b"\xca\xfe\xba\xbe" + constants
 
 
 def test_keys_of_hdfs_are_read_from_its_jars(tmp_path: Path) -> None:

@@ -1,107 +1,31 @@
-"""How CAs are distinguished without a library for certificates."""
+"""How blocks of PEM are read, and names compared."""
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import re
-
 import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.formats.pem import (
-    identities,
+    block,
+    decoded,
     is_for,
-    readable,
-    same_authority,
 )
-from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets.certificates import request
-from ansible_collections.millrace.streaming.plugins.plugin_utils.services.kafka.security import (
-    Certificate,
-)
-from cryptography import x509
-from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
-from hypothesis import given
-from hypothesis import strategies as st
 
-from tests.unit.outside_authority import NOW, OutsideCa, pem
-
-ONE, OTHER = OutsideCa.new("Site"), OutsideCa.new("Site")
-BOTH = pem(ONE.certificate, OTHER.certificate)
+CONTENT = bytes(range(256))
 
 
-def test_an_identity_is_the_digest_of_name_and_key() -> None:
-    certificate = ONE.certificate
-    key = certificate.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
-    expected = hashlib.sha256(certificate.subject.public_bytes() + key).hexdigest()
-    assert identities(pem(certificate)) == [expected]
+@pytest.mark.parametrize("length", [0, 1, 127, 128, 200, 256])
+def test_a_block_is_read_unless_it_was_cut(length: int) -> None:
+    size = bytes([length]) if length < 128 else b"\x82" + length.to_bytes(2, "big")
+    der = b"\x30" + size + CONTENT[:length]
+    body = "".join(block("X", der).splitlines()[1:-1])
+    assert decoded(body) == der
+    assert decoded(f"Proc-Type: 4,ENCRYPTED\n\n{body}") == der
+    cut = "".join(block("X", der[:-1]).splitlines()[1:-1])
+    assert decoded(cut) == b""
 
 
-def test_all_of_a_file_are_found_in_their_order() -> None:
-    text = f"# of the site\n{pem(ONE.certificate)}\n\n{pem(OTHER.certificate)}trailer"
-    assert (
-        identities(text)
-        == identities(BOTH)
-        == [*identities(pem(ONE.certificate)), *identities(pem(OTHER.certificate))]
-    )
-    assert len(set(identities(BOTH))) == 2
-    assert identities(BOTH.replace("\n", "\r\n")) == identities(BOTH)
-
-
-def test_a_renewed_one_is_the_same() -> None:
-    renewed = pem(ONE.renewed().certificate)
-    assert renewed != pem(ONE.certificate)
-    assert same_authority(renewed, pem(ONE.certificate))
-    assert not same_authority(pem(OTHER.certificate), pem(ONE.certificate))
-    assert same_authority(BOTH, pem(ONE.certificate)), "the first one signs"
-    assert not same_authority(BOTH, pem(OTHER.certificate))
-
-
-@pytest.mark.parametrize("text", ["", "junk", pem(ONE.certificate).replace("M", "%", 1)])
-def test_what_cannot_be_read_has_none(text: str) -> None:
-    assert identities(text) == []
-    assert not same_authority(text, text)
-
-
-def test_one_that_was_cut_off_is_left_out() -> None:
-    der = ONE.certificate.public_bytes(Encoding.DER)
-    for length in range(0, 300, 7):
-        text = base64.encodebytes(der[:length]).decode()
-        block = f"-----BEGIN CERTIFICATE-----\n{text}-----END CERTIFICATE-----\n"
-        found = identities(f"{block}{pem(OTHER.certificate)}")
-        assert found[-1:] == identities(pem(OTHER.certificate))
-        assert len(found) == 1 or length > len(der) // 2
-
-
-NAMES = ("k1.example.org", "10.0.0.1", "2001:db8::1")
-
-
-def test_what_a_certificate_says() -> None:
-    _, made = request(Certificate("k1/node", "/node.pem", "kafka-nodes", NAMES, client=True))
-    text = ONE.sign(made)
-    [found], [authority] = readable(text), readable(pem(ONE.certificate))
-    expected = x509.load_pem_x509_certificate(text.encode())
-    assert (found.begin, found.end) == (
-        expected.not_valid_before_utc.timestamp(),
-        expected.not_valid_after_utc.timestamp(),
-    )
-    assert found.names == ("DNS:k1.example.org", "IP:10.0.0.1", "IP:2001:db8::1")
-    assert (found.subject, found.issuer) == (
-        expected.subject.public_bytes(),
-        expected.issuer.public_bytes(),
-    )
-    assert found.is_of([authority])
-    assert authority.is_of([authority])
-    assert not authority.is_of([found])
-
-
-def test_a_date_after_2049_is_read() -> None:
-    [found] = readable(pem(OutsideCa.new("x", days=30 * 366).certificate))
-    assert found.end - NOW.timestamp() == pytest.approx(30 * 366 * 86400, abs=1)
-
-
-def test_the_common_name_counts_without_dns_names() -> None:
-    [found] = readable(pem(OutsideCa.new("K1.example.org").certificate))
-    assert is_for(found.names, "k1.example.org")
-    assert not is_for(found.names, "k2.example.org")
+@pytest.mark.parametrize("body", ["", "%", "M", "MA=="])
+def test_what_is_no_block_is_empty(body: str) -> None:
+    assert decoded(body) == b""
 
 
 @pytest.mark.parametrize(
@@ -124,10 +48,3 @@ def test_the_common_name_counts_without_dns_names() -> None:
 )
 def test_names_are_compared_as_java_does(names: list[str], host: str, expected: bool) -> None:
     assert is_for(names, host) is expected
-
-
-@given(st.binary(max_size=80))
-def test_any_bytes_are_read_without_an_error(der: bytes) -> None:
-    text = base64.encodebytes(der).decode()
-    found = identities(f"-----BEGIN CERTIFICATE-----\n{text}-----END CERTIFICATE-----\n")
-    assert all(re.fullmatch("[0-9a-f]{64}", one) for one in found)

@@ -96,7 +96,7 @@ public class Read {
 
 
 def output(command: list[str], **options: Any) -> bytes:
-    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, **options)  # noqa: S603 - its own words
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, **options)
     return bytes(done.stdout)
 
 
@@ -152,15 +152,15 @@ def test_systemd_reads_back_an_environment_file(tmp_path: Path) -> None:
     shown = output([str(GENERATOR)], env=environment)
     words = " ".join(f'"${name}"' for name in (*values, "SLASH"))
     script = f'{shown.decode()}printf "%s\\0" {words}'
-    found = output(["bash", "-c", script])
-    assert found.decode().split("\0")[:-1] == [*values.values(), r"a\w\\b`c"]
+    expanded = output(["bash", "-c", script])
+    assert expanded.decode().split("\0")[:-1] == [*values.values(), r"a\w\\b`c"]
 
 
 def test_other_formats_hold_any_text_too() -> None:
     values = {"a<&>\"'": 'Zürich <&> "x"', "b": True, "c": ["x", "y"], "d": r"\w"}
     read = {
-        one.findtext("name"): one.findtext("value")
-        for one in ET.fromstring(files.render("hadoop.xml.j2", properties=values).encode())  # noqa: S314 - our own
+        element.findtext("name"): element.findtext("value")
+        for element in ET.fromstring(files.render("hadoop.xml.j2", properties=values).encode())
     }
     assert read == {**values, "b": "true", "c": "x,y"}
     assert yaml.safe_load(files.yaml_text({**TEXTS, "n": "on", "o": "0755"})) == {

@@ -43,10 +43,13 @@ def test_every_artifact_is_of_a_supported_version(product: str) -> None:
 
 @pytest.mark.parametrize("product", versions.PRODUCTS)
 def test_default_is_the_roles_and_not_blocked(product: str) -> None:
-    known = versions.PRODUCTS[product]
-    assert load(ROOT / f"roles/{product}/defaults/main.yml")[f"{product}_version"] == known.default
-    assert known.default in known.supported
-    assert not set(known.supported) & set(known.blocked)
+    product_versions = versions.PRODUCTS[product]
+    assert (
+        load(ROOT / f"roles/{product}/defaults/main.yml")[f"{product}_version"]
+        == product_versions.default
+    )
+    assert product_versions.default in product_versions.supported
+    assert not set(product_versions.supported) & set(product_versions.blocked)
 
 
 @pytest.mark.parametrize("version", KAFKA)
@@ -88,34 +91,34 @@ def test_features_are_those_of_the_binary(version: str) -> None:
 
 @pytest.mark.parametrize(("old", "new"), NEIGHBOURS)
 def test_a_later_release_knows_all_levels_of_an_earlier_one(old: str, new: str) -> None:
-    before, after = (versions.KAFKA.supported[one].ceilings for one in (old, new))
+    before, after = (versions.KAFKA.supported[version].ceilings for version in (old, new))
     assert all(after[feature] >= level for feature, level in before.items())
 
 
 @pytest.mark.parametrize(("old", "new"), NEIGHBOURS)
 def test_what_the_tables_lack_is_known_as_removed(old: str, new: str) -> None:
     gone = set(key_table.load(old)) - set(key_table.load(new))
-    known = {
+    removed = {
         key
         for key in key_table.load(old)
         if versions.removed(key, new) and not versions.removed(key, old)
     }
-    assert known == gone
+    assert removed == gone
 
 
 @pytest.mark.parametrize(
     "name",
     [
-        *(x for x in versions.removed_keys() if versions.removed_keys()[x].instead),
-        *(x for x in versions.DEPRECATED_KEYS if versions.DEPRECATED_KEYS[x].instead),
+        *(key for key in versions.removed_keys() if versions.removed_keys()[key].instead),
+        *(key for key in versions.DEPRECATED_KEYS if versions.DEPRECATED_KEYS[key].instead),
     ],
 )
 def test_successors_are_legal_keys(name: str) -> None:
-    known = [versions.removed_keys().get(name), versions.DEPRECATED_KEYS.get(name)]
-    found = [entry for entry in known if entry]
-    assert len({entry.instead for entry in found}) == 1
+    entries = [versions.removed_keys().get(name), versions.DEPRECATED_KEYS.get(name)]
+    existing = [entry for entry in entries if entry]
+    assert len({entry.instead for entry in existing}) == 1
     table = key_table.load(versions.KAFKA.default)
-    assert all(key_table.is_known(key, table) for key in found[0].instead.split(" and "))
+    assert all(key_table.is_known(key, table) for key in existing[0].instead.split(" and "))
 
 
 @pytest.mark.parametrize(
@@ -136,8 +139,8 @@ def test_successors_are_legal_keys(name: str) -> None:
     ],
 )
 def test_removed(key: str, version: str, since: str | None) -> None:
-    found = versions.removed(key, version)
-    assert (found.since if found else None) == since
+    entry = versions.removed(key, version)
+    assert (entry.since if entry else None) == since
 
 
 @pytest.mark.parametrize(
@@ -157,8 +160,8 @@ def test_removed(key: str, version: str, since: str | None) -> None:
     ],
 )
 def test_deprecated(key: str, version: str, since: str | None) -> None:
-    found = versions.deprecated(key, version)
-    assert (found.since if found else None) == since
+    entry = versions.deprecated(key, version)
+    assert (entry.since if entry else None) == since
 
 
 @pytest.mark.parametrize(("key", "release"), generate.CHANGED_DEFAULTS)

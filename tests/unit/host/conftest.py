@@ -20,7 +20,7 @@ def changes_stay_below_the_temporary_directory(
     allowed = tmp_path_factory.getbasetemp().resolve()
 
     def fenced(name: str, change: Callable[..., None]) -> Callable[..., None]:
-        def act(path: Any, *more: Any, **at: Any) -> None:
+        def act(path: Any, *arguments: Any, **at: Any) -> None:
             if isinstance(path, int):
                 place = Path(f"/proc/self/fd/{path}").resolve()
             else:
@@ -29,7 +29,7 @@ def changes_stay_below_the_temporary_directory(
                 place = base.resolve() / Path(path).name if directory else Path(path).absolute()
             if not place.is_relative_to(allowed):
                 pytest.fail(f"{name} of {place}, which is none of the test's")
-            change(path, *more, **at)
+            change(path, *arguments, **at)
 
         return act
 

@@ -31,18 +31,18 @@ Wanted = Mapping[str, Mapping[str, Any]]
 Host = Mapping[str, Found]
 
 
-def problems(wanted: Wanted, host: Host, *, planned: bool = False) -> list[str]:
-    there = {"/": DIRECTORY, **host}
-    entries = files.entries_of(wanted)
-    return files.problems(entries, lambda path: there.get(path, Found()), planned=planned)
+def problems(desired: Wanted, host: Host, *, planned: bool = False) -> list[str]:
+    present = {"/": DIRECTORY, **host}
+    entries = files.entries_of(desired)
+    return files.problems(entries, lambda path: present.get(path, Found()), planned=planned)
 
 
-def plan(wanted: Wanted, host: Host) -> list[Change]:
-    return files.plan(files.entries_of(wanted), lambda path: host.get(path, Found()))
+def plan(desired: Wanted, host: Host) -> list[Change]:
+    return files.plan(files.entries_of(desired), lambda path: host.get(path, Found()))
 
 
 def test_defaults() -> None:
-    directory, properties, own, text = files.entries_of(
+    directory, properties, login, text = files.entries_of(
         {
             "/d": {"state": "directory"},
             "/d/a.properties": {"content": "a=1"},
@@ -50,16 +50,21 @@ def test_defaults() -> None:
             "/d/c.properties": {"content": "\\u", "format": "text"},
         }
     )
-    assert [one.mode for one in (directory, properties, own, text)] == [0o755, 0o644, 0o600, 0o644]
-    assert [one.properties for one in (directory, properties, text)] == [False, True, False]
-    assert (own.owner, own.group) == ("u", "g")
+    assert [entry.mode for entry in (directory, properties, login, text)] == [
+        0o755,
+        0o644,
+        0o600,
+        0o644,
+    ]
+    assert [entry.properties for entry in (directory, properties, text)] == [False, True, False]
+    assert (login.owner, login.group) == ("u", "g")
     assert (directory.owner, directory.group) == ("root", "root")
     plain = Entry("/d")
     assert (plain.mode, plain.properties, Found().mode) == (0o644, False, 0)
 
 
 @pytest.mark.parametrize(
-    ("wanted", "host", "named"),
+    ("desired", "host", "named"),
     [
         ({"/d/a": {"content": ""}}, {}, "/d "),
         ({"/d/a": {"content": ""}}, {"/d": FILE}, "/d is a file"),
@@ -75,10 +80,10 @@ def test_defaults() -> None:
         ),
     ],
 )
-def test_what_prevents_a_change(wanted: Wanted, host: Host, named: str) -> None:
-    (found,) = problems(wanted, host)
-    assert found.startswith(f"{next(iter(wanted))}: ")
-    assert named in found
+def test_what_prevents_a_change(desired: Wanted, host: Host, named: str) -> None:
+    (problem,) = problems(desired, host)
+    assert problem.startswith(f"{next(iter(desired))}: ")
+    assert named in problem
 
 
 def test_a_parent_that_is_to_go_or_to_be_a_file_is_no_parent() -> None:
@@ -88,7 +93,7 @@ def test_a_parent_that_is_to_go_or_to_be_a_file_is_no_parent() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "host"),
+    ("desired", "host"),
     [
         ({"/d/a": {"content": ""}, "/d": {"state": "directory"}}, {}),
         ({"/d/a": {"content": ""}}, {"/d": LINK_TO_DIRECTORY}),
@@ -102,24 +107,24 @@ def test_a_parent_that_is_to_go_or_to_be_a_file_is_no_parent() -> None:
         ),
     ],
 )
-def test_what_prevents_none(wanted: Wanted, host: Host) -> None:
-    assert problems(wanted, host) == []
+def test_what_prevents_none(desired: Wanted, host: Host) -> None:
+    assert problems(desired, host) == []
 
 
 def test_an_earlier_task_may_make_what_is_missing_in_check_mode() -> None:
-    wanted = {"/disk/a": {"content": ""}}
-    assert problems(wanted, {})
-    assert problems(wanted, {}, planned=True) == []
-    assert problems(wanted, {"/disk": FILE}, planned=True)
+    desired = {"/disk/a": {"content": ""}}
+    assert problems(desired, {})
+    assert problems(desired, {}, planned=True) == []
+    assert problems(desired, {"/disk": FILE}, planned=True)
 
 
 def test_a_directory_may_be_a_link_to_one_and_a_link_is_its_target_alone() -> None:
-    there = Found("link", mode=0o755, owner="root", group="root", target="/t")
-    host = {"/d": replace(there, leads_to_directory=True), "/l": there}
+    link = Found("link", mode=0o755, owner="root", group="root", target="/t")
+    host = {"/d": replace(link, leads_to_directory=True), "/l": link}
     assert plan({"/d": {"state": "directory"}, "/l": {"state": "link", "target": "/t"}}, host) == []
-    assert [one.content for one in plan({"/d": {"state": "directory", "mode": "0700"}}, host)] == [
-        False
-    ]
+    assert [
+        change.content for change in plan({"/d": {"state": "directory", "mode": "0700"}}, host)
+    ] == [False]
 
 
 def test_parents_come_first_and_removals_last_from_below() -> None:
@@ -145,7 +150,7 @@ def test_parents_come_first_and_removals_last_from_below() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "found", "restart"),
+    ("desired", "current", "restart"),
     [
         ({"content": "y"}, FILE, True),
         ({"content": "x", "mode": "0600"}, FILE, False),
@@ -160,10 +165,10 @@ def test_parents_come_first_and_removals_last_from_below() -> None:
         ({"state": "link", "target": "/new"}, LINK, True),
     ],
 )
-def test_what_needs_a_restart(wanted: dict[str, Any], found: Found, restart: bool) -> None:
-    (change,) = plan({"/a": {**wanted, "restart": True}}, {"/a": found})
+def test_what_needs_a_restart(desired: dict[str, Any], current: Found, restart: bool) -> None:
+    (change,) = plan({"/a": {**desired, "restart": True}}, {"/a": current})
     assert change.needs_restart is restart
-    (change,) = plan({"/a": wanted}, {"/a": found})
+    (change,) = plan({"/a": desired}, {"/a": current})
     assert not change.needs_restart
 
 
@@ -182,9 +187,9 @@ def test_what_needs_a_restart(wanted: dict[str, Any], found: Found, restart: boo
 def test_what_a_process_takes_while_it_runs_needs_no_restart(
     before: str | None, after: str, named: list[str]
 ) -> None:
-    wanted = {"content": after, "format": "properties", "restart": True, "dynamic": ["a"]}
-    found = Found() if before is None else Found("file", before.encode())
-    (change,) = plan({"/a": wanted}, {"/a": found})
+    desired = {"content": after, "format": "properties", "restart": True, "dynamic": ["a"]}
+    current = Found() if before is None else Found("file", before.encode())
+    (change,) = plan({"/a": desired}, {"/a": current})
     assert change.needs_restart is bool(named)
     assert list(change.restart_keys) == named
 
@@ -198,30 +203,32 @@ def test_accounts_that_a_host_does_not_have_are_named_once() -> None:
             "/d": {"state": "link", "target": "/a", "owner": "another-one"},
         }
     )
-    found = files.unknown_accounts(entries)
-    assert [one for one in found if "owner no-such-user" in one and "/a" in one]
-    assert [one for one in found if "group no-such-group" in one]
-    assert "another-one" not in str(found)
-    assert str(found).count("no-such-user") == 1
+    problems = files.unknown_accounts(entries)
+    assert [problem for problem in problems if "owner no-such-user" in problem and "/a" in problem]
+    assert [problem for problem in problems if "group no-such-group" in problem]
+    assert "another-one" not in str(problems)
+    assert str(problems).count("no-such-user") == 1
 
 
 def test_diff_shows_content_and_attributes_and_no_secret() -> None:
-    wanted: Wanted = {
+    desired: Wanted = {
         "/a": {"content": "new", "mode": "0600"},
         "/s": {"content": "hunter2", "secret": True},
     }
     host = {"/a": FILE, "/s": Found("file", b"hunter1", 0o644, "root", "root")}
-    plain, attributes, secret = [part for one in plan(wanted, host) for part in files.diff(one)]
+    plain, attributes, secret = [
+        difference for change in plan(desired, host) for difference in files.diff(change)
+    ]
     assert (plain["before"], plain["after"], plain["before_header"]) == ("x", "new", "/a")
     assert (attributes["before"], attributes["after"]) == ("root:root 0644\n", "root:root 0600\n")
     assert secret["before"] != secret["after"]
     assert "hunter" not in json.dumps(secret)
 
 
-@pytest.mark.parametrize("wanted", [{"state": "absent"}, {"content": "hunter2"}])
-@pytest.mark.parametrize("found", [Found(), Found("file", b"hunter1")])
-def test_a_secret_is_shown_on_neither_side(wanted: dict[str, Any], found: Found) -> None:
-    for change in plan({"/s": {**wanted, "secret": True}}, {"/s": found}):
+@pytest.mark.parametrize("desired", [{"state": "absent"}, {"content": "hunter2"}])
+@pytest.mark.parametrize("current", [Found(), Found("file", b"hunter1")])
+def test_a_secret_is_shown_on_neither_side(desired: dict[str, Any], current: Found) -> None:
+    for change in plan({"/s": {**desired, "secret": True}}, {"/s": current}):
         assert "hunter" not in json.dumps(files.diff(change))
         assert "hunter" not in repr(change)
 
@@ -250,9 +257,9 @@ def test_an_entry_does_not_show_its_content() -> None:
     ],
 )
 def test_what_is_wrong_with_an_entry_is_named(path: str, entry: Any, named: str) -> None:
-    (found,) = files.written_problems({path: entry, "/fine": {"content": ""}})
-    assert found.startswith(f"{path}: ")
-    assert named in found
+    (problem,) = files.written_problems({path: entry, "/fine": {"content": ""}})
+    assert problem.startswith(f"{path}: ")
+    assert named in problem
 
 
 @pytest.mark.parametrize(
@@ -270,10 +277,12 @@ def test_what_is_right_with_an_entry(entry: dict[str, Any]) -> None:
     assert files.written_problems({"/a.b/c": entry, "/": {"state": "directory"}}) == []
 
 
-def apply(root: Path, wanted: Wanted) -> list[Change]:
+def apply(root: Path, desired: Wanted) -> list[Change]:
     """Make files below a directory what they should be, as the module does."""
-    own = {"owner": str(os.geteuid()), "group": str(os.getegid())}
-    entries = files.entries_of({f"{root}/{name}": {**own, **one} for name, one in wanted.items()})
+    owners = {"owner": str(os.geteuid()), "group": str(os.getegid())}
+    entries = files.entries_of(
+        {f"{root}/{name}": {**owners, **entry} for name, entry in desired.items()}
+    )
     host = files.Host(entries)
     assert files.problems(entries, host.read) == []
     changes = files.plan(entries, host.read)
@@ -303,7 +312,7 @@ def test_every_kind_is_made_changed_and_removed(tmp_path: Path) -> None:
         "d/gone": {"state": "absent"},
     }
     made = apply(tmp_path, first)
-    assert [Path(one.entry.path).name for one in made] == ["d", "file", "link"]
+    assert [Path(change.entry.path).name for change in made] == ["d", "file", "link"]
     assert kinds(tmp_path) == {"d": "directory", "d/file": "ä", "d/link": "link file"}
     modes = [stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("d", "d/file")]
     assert modes == [0o750, 0o640]
@@ -318,22 +327,24 @@ def test_every_kind_is_made_changed_and_removed(tmp_path: Path) -> None:
     assert kinds(tmp_path) == {}
 
 
-def own_changes(root: Path, wanted: Wanted) -> list[Change]:
+def own_changes(root: Path, desired: Wanted) -> list[Change]:
     """Return what a second run would change."""
-    own = {"owner": pwd.getpwuid(os.geteuid())[0], "group": grp.getgrgid(os.getegid())[0]}
-    entries = files.entries_of({f"{root}/{name}": {**own, **one} for name, one in wanted.items()})
+    owners = {"owner": pwd.getpwuid(os.geteuid())[0], "group": grp.getgrgid(os.getegid())[0]}
+    entries = files.entries_of(
+        {f"{root}/{name}": {**owners, **entry} for name, entry in desired.items()}
+    )
     return files.plan(entries, files.Host(entries).read)
 
 
 def test_a_second_run_changes_nothing(tmp_path: Path) -> None:
-    wanted: Wanted = {
+    desired: Wanted = {
         "d": {"state": "directory", "mode": "0750"},
         "d/file": {"content": "ä", "mode": "0640"},
         "d/link": {"state": "link", "target": "file"},
         "d/gone": {"state": "absent"},
     }
-    apply(tmp_path, wanted)
-    assert own_changes(tmp_path, wanted) == []
+    apply(tmp_path, desired)
+    assert own_changes(tmp_path, desired) == []
     (change,) = own_changes(tmp_path, {"d/file": {"content": "ä", "mode": "0600"}})
     assert (change.content, change.attributes) == (False, True)
     (change,) = own_changes(tmp_path, {"d/file": {"content": "b", "mode": "0640"}})
@@ -347,8 +358,8 @@ def test_what_was_done_before_an_error_is_told(tmp_path: Path) -> None:
     with pytest.raises(files.ApplyError) as raised:
         files.make(files.plan(entries, lambda _: Found()))
     assert raised.value.done == [f"{tmp_path}/a"]
-    for part in (f"{tmp_path}/b/c", f"{tmp_path}/a", "No such file"):
-        assert part in str(raised.value)
+    for path in (f"{tmp_path}/b/c", f"{tmp_path}/a", "No such file"):
+        assert path in str(raised.value)
     assert "Errno" not in str(raised.value), "the path is named once, and no number"
     assert (tmp_path / "a").exists()
     with pytest.raises(files.ApplyError, match="nothing"):
@@ -381,76 +392,76 @@ def test_what_lies_at_a_path(tmp_path: Path) -> None:
     (tmp_path / "nowhere").symlink_to("missing")
     os.mkfifo(tmp_path / "pipe")
     host = files.Host(files.entries_of({f"{tmp_path}/d": {"state": "absent"}}))
-    found = {name: host.read(f"{tmp_path}/{name}") for name in ("d", "to-d", "nowhere", "pipe")}
-    assert [one.kind for one in found.values()] == ["directory", "link", "link", "other"]
-    assert [one.is_directory for one in found.values()] == [True, True, False, False]
-    assert found["d"].children == ("x",)
-    assert found["to-d"].target == "d"
-    assert found["to-d"].mode == found["d"].mode == 0o700
+    entries = {name: host.read(f"{tmp_path}/{name}") for name in ("d", "to-d", "nowhere", "pipe")}
+    assert [entry.kind for entry in entries.values()] == ["directory", "link", "link", "other"]
+    assert [entry.is_directory for entry in entries.values()] == [True, True, False, False]
+    assert entries["d"].children == ("x",)
+    assert entries["to-d"].target == "d"
+    assert entries["to-d"].mode == entries["d"].mode == 0o700
     assert files.Host([]).read(f"{tmp_path}/d").children == ()
     for name in ("missing", "d/x/y"):
         assert files.Host([]).read(f"{tmp_path}/{name}") == Found()
 
 
 def test_a_directory_that_still_holds_something_names_some_of_it() -> None:
-    wanted = {"/d": {"state": "absent"}, "/d/a": {"state": "absent"}}
+    desired = {"/d": {"state": "absent"}, "/d/a": {"state": "absent"}}
     host = {"/d": Found("directory", children=("e", "d", "c", "b", "a"))}
-    (found,) = problems(wanted, host)
-    assert "b, c, d, ..." in found
-    (found,) = problems({**wanted, "/d/e": {"content": ""}}, {**host, "/d/e": FILE})
-    assert "b, c, d, ..." in found
-    (found,) = problems(wanted, {"/d": Found("directory", children=("d", "c", "b", "a"))})
-    assert "..." not in found
+    (problem,) = problems(desired, host)
+    assert "b, c, d, ..." in problem
+    (problem,) = problems({**desired, "/d/e": {"content": ""}}, {**host, "/d/e": FILE})
+    assert "b, c, d, ..." in problem
+    (problem,) = problems(desired, {"/d": Found("directory", children=("d", "c", "b", "a"))})
+    assert "..." not in problem
 
 
 @pytest.mark.parametrize(
-    ("wanted", "found"),
+    ("desired", "current"),
     [
         ({"content": "x"}, Found(unsafe="no way there")),
         ({"state": "absent"}, Found(unsafe="no way there")),
         ({"state": "directory"}, Found("link", unsafe_directory="no way there")),
     ],
 )
-def test_what_is_unsafe_is_a_problem_of_its_own_path(wanted: Any, found: Found) -> None:
-    assert problems({"/a": wanted}, {"/a": found}) == ["/a: no way there"]
+def test_what_is_unsafe_is_a_problem_of_its_own_path(desired: Any, current: Found) -> None:
+    assert problems({"/a": desired}, {"/a": current}) == ["/a: no way there"]
     assert problems({"/a/b": {"content": ""}}, {"/a": Found("link", unsafe="no")}) == []
 
 
 def test_a_link_in_the_place_of_a_file_may_lie_anywhere() -> None:
-    found = Found("link", unsafe_directory="no way there")
-    assert problems({"/a": {"content": "x"}}, {"/a": found}) == []
-    assert problems({"/a/b": {"content": "x"}}, {"/a": found}) == []
+    current = Found("link", unsafe_directory="no way there")
+    assert problems({"/a": {"content": "x"}}, {"/a": current}) == []
+    assert problems({"/a/b": {"content": "x"}}, {"/a": current}) == []
 
 
 def test_the_difference_shows_kinds_and_only_what_differs() -> None:
     link, file = {"state": "link", "target": "/new"}, {"content": "x"}
     (change,) = plan({"/a": link}, {"/a": LINK})
-    (part,) = files.diff(change)
-    assert (part["before"], part["after"]) == ("link to /t\n", "link to /new\n")
+    (difference,) = files.diff(change)
+    assert (difference["before"], difference["after"]) == ("link to /t\n", "link to /new\n")
     (change,) = plan({"/a": file}, {})
     content, attributes = files.diff(change)
     assert (content["before"], content["after"]) == ("", "x")
     assert (attributes["before"], attributes["after"]) == ("", "root:root 0644\n")
     (change,) = plan({"/a": {"state": "absent"}}, {"/a": DIRECTORY})
-    (part,) = files.diff(change)
-    assert (part["before"], part["after"]) == ("directory\n", "")
+    (difference,) = files.diff(change)
+    assert (difference["before"], difference["after"]) == ("directory\n", "")
     (change,) = plan({"/a": {"state": "directory", "mode": "0700"}}, {"/a": DIRECTORY})
-    (part,) = files.diff(change)
-    assert "0755" in part["before"]
+    (difference,) = files.diff(change)
+    assert "0755" in difference["before"]
 
 
 def test_a_secret_that_comes_or_goes_is_nothing_on_the_other_side() -> None:
     (change,) = plan({"/s": {"state": "absent", "secret": True}}, {"/s": FILE})
-    (part,) = files.diff(change)
-    assert part["before"]
-    assert not part["after"]
+    (difference,) = files.diff(change)
+    assert difference["before"]
+    assert not difference["after"]
     (change,) = plan({"/s": {"content": "hunter2", "secret": True}}, {})
-    part, _ = files.diff(change)
-    assert part["after"]
-    assert not part["before"]
+    difference, _ = files.diff(change)
+    assert difference["after"]
+    assert not difference["before"]
     (change,) = plan({"/s": {"state": "link", "target": "/t", "secret": True}}, {})
-    (part,) = files.diff(change)
-    assert "/t" in part["after"], "a link holds nothing"
+    (difference,) = files.diff(change)
+    assert "/t" in difference["after"], "a link holds nothing"
 
 
 def test_accounts_are_numbers_or_names(tmp_path: Path) -> None:

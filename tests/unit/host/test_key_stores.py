@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.host import key_stores
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.x509 import store_facts
 from ansible_collections.millrace.streaming.plugins.plugin_utils.rules import inspection
 from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets.certificates import request
 from ansible_collections.millrace.streaming.plugins.plugin_utils.services.kafka.security import (
@@ -23,7 +24,7 @@ MIDDLE = OutsideCa.new("Middle", SITE)
 NODE = Certificate("k1/node", "/node.pem", "k1", ("k1",), client=True)
 KEY, REQUEST = request(NODE)
 LEAF = SITE.sign(REQUEST)
-PASSWORD = "hunter22"  # noqa: S105 - of a test
+PASSWORD = "hunter22"
 ANY_PURPOSE = x509.ObjectIdentifier("2.5.29.37.0")
 
 
@@ -49,19 +50,19 @@ def written(
 def read(
     text: str, password: str | None = "", trusted: str = "", *, mutual: bool = True
 ) -> inspection.Certificate:
-    found = key_stores.key_store(text, password, trusted, mutual=mutual)
-    return inspection.Certificate("/store.pem", **found)
+    fields = store_facts(key_stores.key_store(text, password, trusted, mutual=mutual))
+    return inspection.Certificate("/store.pem", **fields)
 
 
 def trusting(*authorities: OutsideCa) -> str:
-    return pem(*(one.certificate for one in authorities))
+    return pem(*(authority.certificate for authority in authorities))
 
 
 # What Kafka does not start with
 
 
 @pytest.mark.parametrize(
-    ("text", "password", "part"),
+    ("text", "password", "reason"),
     [
         ("", "", "no certificate"),
         ("junk", "", "no certificate"),
@@ -80,9 +81,9 @@ def trusting(*authorities: OutsideCa) -> str:
         (f"{encrypted(request(NODE)[0])}{LEAF}", PASSWORD, "not that of its first certificate"),
     ],
 )
-def test_what_kafka_does_not_start_with(text: str, password: str, part: str) -> None:
+def test_what_kafka_does_not_start_with(text: str, password: str, reason: str) -> None:
     wrong = read(text, password).wrong
-    assert part in wrong
+    assert reason in wrong
     assert PASSWORD not in wrong
 
 
@@ -101,27 +102,27 @@ def test_what_kafka_does_not_start_with(text: str, password: str, part: str) -> 
     ],
 )
 def test_what_kafka_starts_with(text: str, password: str | None) -> None:
-    found = read(text, password, trusting(SITE))
-    assert (found.wrong, found.refused) == ("", "")
-    assert found.names == ("DNS:k1",)
+    store = read(text, password, trusting(SITE))
+    assert (store.wrong, store.refused) == ("", "")
+    assert store.names == ("DNS:k1",)
 
 
 def test_a_key_that_the_library_takes_for_too_weak_is_javas_business() -> None:
     made = rsa.generate_private_key(65537, 1024)  # noqa: S505 - which Java still takes
     builder = x509.CertificateSigningRequestBuilder(x509.Name.from_rfc4514_string("CN=k1"))
-    csr = builder.sign(made, SITE.certificate.signature_hash_algorithm)  # type: ignore[arg-type]
+    csr = builder.sign(made, SITE.certificate.signature_hash_algorithm)  # type: ignore[arg-type]  # the certificate has one
     key = made.private_bytes(serialization.Encoding.PEM, PKCS8, OPEN).decode()
     leaf = SITE.sign(csr.public_bytes(serialization.Encoding.PEM).decode())
-    found = read(f"{key}{leaf}", "", trusting(SITE))
-    assert (found.wrong, found.refused) == ("", "")
+    store = read(f"{key}{leaf}", "", trusting(SITE))
+    assert (store.wrong, store.refused) == ("", "")
 
 
 def test_a_key_in_the_configuration_is_read_alike() -> None:
-    good = key_stores.inline_store(KEY, LEAF, "", trusting(SITE), mutual=True)
+    good = store_facts(key_stores.inline_store(KEY, LEAF, "", trusting(SITE), mutual=True))
     assert (good["wrong"], good["refused"]) == ("", "")
-    other = key_stores.inline_store(request(NODE)[0], LEAF, "", "", mutual=True)
-    assert "not that of its first certificate" in other["wrong"]
-    both = key_stores.inline_store(f"{KEY}{LEAF}", f"{KEY}{LEAF}", "", "", mutual=True)
+    foreign = store_facts(key_stores.inline_store(request(NODE)[0], LEAF, "", "", mutual=True))
+    assert "not that of its first certificate" in foreign["wrong"]
+    both = store_facts(key_stores.inline_store(f"{KEY}{LEAF}", f"{KEY}{LEAF}", "", "", mutual=True))
     assert both["wrong"] == ""
 
 
@@ -129,7 +130,7 @@ def test_a_key_in_the_configuration_is_read_alike() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "mutual", "part"),
+    ("changes", "mutual", "reason"),
     [
         ({"purposes": [SERVER]}, True, "purpose"),
         ({"purposes": [CLIENT]}, False, "purpose"),
@@ -138,11 +139,11 @@ def test_a_key_in_the_configuration_is_read_alike() -> None:
         ({"purposes": []}, True, ""),
     ],
 )
-def test_what_a_certificate_is_for(changes: dict[str, Any], mutual: bool, part: str) -> None:
+def test_what_a_certificate_is_for(changes: dict[str, Any], mutual: bool, reason: str) -> None:
     text = f"{KEY}{SITE.sign(REQUEST, **changes)}"
     refused = read(text, "", trusting(SITE), mutual=mutual).refused
-    assert part in refused
-    assert bool(part) == bool(refused)
+    assert reason in refused
+    assert bool(reason) == bool(refused)
 
 
 @pytest.mark.parametrize(
@@ -166,18 +167,18 @@ def test_a_ca_that_nodes_trust_has_signed_it(
 
 def test_a_trust_store_with_junk_says_nothing_of_keys() -> None:
     broken = trusting(SITE).replace("M", "%", 1)
-    found = read(f"{KEY}{LEAF}", "", broken)
-    assert (found.wrong, found.refused) == ("", "")
+    store = read(f"{KEY}{LEAF}", "", broken)
+    assert (store.wrong, store.refused) == ("", "")
 
 
 # Dates
 
 
 def test_dates_of_a_certificate() -> None:
-    found = read(f"{KEY}{SITE.sign(REQUEST, begin=3, days=9)}", "", trusting(SITE))
-    assert found.days_left == pytest.approx(9, abs=0.1)
-    assert found.days_to_begin == pytest.approx(3, abs=0.1)
-    assert (found.refused, found.chain_days_left) == ("", None)
+    store = read(f"{KEY}{SITE.sign(REQUEST, begin=3, days=9)}", "", trusting(SITE))
+    assert store.days_left == pytest.approx(9, abs=0.1)
+    assert store.days_to_begin == pytest.approx(3, abs=0.1)
+    assert (store.refused, store.chain_days_left) == ("", None)
 
 
 def test_dates_of_those_that_signed_it_count_up_to_one_that_is_trusted() -> None:
@@ -185,21 +186,21 @@ def test_dates_of_those_that_signed_it_count_up_to_one_that_is_trusted() -> None
     cross_signed = OutsideCa(old.sign_ca(SITE), SITE.key, old)
     text = f"{KEY}{expired.sign(REQUEST)}{trusting(expired, cross_signed)}"
     for trusted, needed in (([SITE], True), ([], False)):
-        found = read(text, "", trusting(*trusted))
-        assert (found.wrong, found.refused, found.chain_is_needed) == ("", "", needed)
-        assert found.chain_days_left == pytest.approx(-5, abs=0.1)
+        store = read(text, "", trusting(*trusted))
+        assert (store.wrong, store.refused, store.chain_is_needed) == ("", "", needed)
+        assert store.chain_days_left == pytest.approx(-5, abs=0.1)
     for trusted in ([expired], [expired, SITE]):
         assert read(text, "", trusting(*trusted)).chain_days_left is None
 
 
 def test_a_trusted_ca_is_good_after_its_end() -> None:
     old = OutsideCa.new("Old", days=-5)
-    found = read(f"{KEY}{old.sign(REQUEST)}{trusting(old)}", "", trusting(old))
-    assert (found.refused, found.chain_days_left) == ("", None)
+    store = read(f"{KEY}{old.sign(REQUEST)}{trusting(old)}", "", trusting(old))
+    assert (store.refused, store.chain_days_left) == ("", None)
 
 
 @pytest.mark.parametrize(
-    ("text", "days", "part"),
+    ("text", "days", "reason"),
     [
         ("", None, "no certificate"),
         ("junk", None, "no certificate"),
@@ -209,8 +210,8 @@ def test_a_trusted_ca_is_good_after_its_end() -> None:
     ],
 )
 def test_a_trust_store_is_valid_as_long_as_one_of_its_cas(
-    text: str, days: float | None, part: str
+    text: str, days: float | None, reason: str
 ) -> None:
-    found = key_stores.trust_store(text)
-    assert part in found.get("wrong", "")
-    assert found.get("days_left") == (None if days is None else pytest.approx(days, abs=0.1))
+    fields = store_facts(key_stores.trust_store(text))
+    assert reason in fields.get("wrong", "")
+    assert fields.get("days_left") == (None if days is None else pytest.approx(days, abs=0.1))

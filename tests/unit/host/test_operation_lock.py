@@ -13,8 +13,8 @@ import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.host import operation_file
 
 
-def record(name: str, state: str = operation_file.RUNNING, **more: object) -> dict[str, Any]:
-    return {"id": name, "state": state, **more}
+def record(name: str, state: str = operation_file.RUNNING, **fields: object) -> dict[str, Any]:
+    return {"id": name, "state": state, **fields}
 
 
 @pytest.fixture
@@ -24,15 +24,15 @@ def path(tmp_path: Path) -> Path:
 
 def takes(path: Path, name: str, over: str = "") -> bool:
     """Take the lock as the module does; tell whether it was taken."""
-    found = operation_file.take(path, record(name), over=over)
-    held = operation_file.holder(found, name)
+    former = operation_file.take(path, record(name), over=over)
+    held = operation_file.holder(former, name)
     return not held or held["id"] == over
 
 
 def test_the_first_one_takes_the_lock_and_others_see_who_has_it(path: Path) -> None:
     assert takes(path, "first")
-    found = operation_file.take(path, record("second"))
-    assert operation_file.holder(found, "second")["id"] == "first"
+    former = operation_file.take(path, record("second"))
+    assert operation_file.holder(former, "second")["id"] == "first"
     assert operation_file.read(path)["id"] == "first"
 
 
@@ -45,9 +45,9 @@ def test_an_operation_may_take_its_own_lock_again(path: Path) -> None:
 def test_an_operation_that_has_ended_leaves_the_lock_and_its_record(path: Path, state: str) -> None:
     assert takes(path, "first")
     operation_file.end(path, record("first", state, left=["k3"]))
-    found = operation_file.take(path, record("second"))
-    assert (found["id"], found["left"]) == ("first", ["k3"])
-    assert operation_file.holder(found, "second") == {}
+    former = operation_file.take(path, record("second"))
+    assert (former["id"], former["left"]) == ("first", ["k3"])
+    assert operation_file.holder(former, "second") == {}
     assert operation_file.read(path)["id"] == "second"
 
 
@@ -162,7 +162,7 @@ def test_the_record_of_a_silent_one_is_replaced(
 
 
 @pytest.mark.parametrize(
-    ("found", "silent"),
+    ("lock_record", "silent"),
     [
         ({"age": 120.0}, False),
         ({"age": 120.1}, True),
@@ -171,8 +171,8 @@ def test_the_record_of_a_silent_one_is_replaced(
         ({"quiet_seconds": 0.5}, False),  # just written
     ],
 )
-def test_a_record_is_silent_after_its_time_only(found: dict[str, Any], silent: bool) -> None:
-    assert operation_file.is_silent(found) is silent
+def test_a_record_is_silent_after_its_time_only(lock_record: dict[str, Any], silent: bool) -> None:
+    assert operation_file.is_silent(lock_record) is silent
 
 
 def test_the_directory_of_the_record_is_made_and_open_to_readers(tmp_path: Path) -> None:

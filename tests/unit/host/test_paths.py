@@ -65,17 +65,17 @@ def shared(tmp_path: Path) -> Path:
 
 def state(victim: Path) -> dict[str, tuple[object, ...]]:
     """Everything that an attack could change."""
-    found: dict[str, tuple[object, ...]] = {}
+    states: dict[str, tuple[object, ...]] = {}
     for path in [victim, *sorted(victim.rglob("*"))]:
         status = path.stat()
         content = path.read_text() if path.is_file() else ""
         mode = stat.S_IMODE(status.st_mode)
-        found[path.name] = (status.st_uid, status.st_gid, mode, content)
-    return found
+        states[path.name] = (status.st_uid, status.st_gid, mode, content)
+    return states
 
 
-def service(wanted: dict[Path, dict[str, Any]], *, check: bool = False) -> dict[str, Any]:
-    entries = {str(path): entry for path, entry in wanted.items()}
+def service(desired: dict[Path, dict[str, Any]], *, check: bool = False) -> dict[str, Any]:
+    entries = {str(path): entry for path, entry in desired.items()}
     return call_module("service", {"files": entries}, check=check)
 
 
@@ -94,12 +94,12 @@ def test_a_directory_that_became_a_link_is_refused(
     (shared / "warehouse").symlink_to(victim)
     before = state(victim)
     warehouse = {"state": "directory", "mode": "2770", **ACCOUNT}
-    other = shared.parent / "other"
-    result = service({shared / "warehouse": warehouse, other: {"content": ""}}, check=check)
+    second_path = shared.parent / "other"
+    result = service({shared / "warehouse": warehouse, second_path: {"content": ""}}, check=check)
     assert result["failed"]
-    for part in (f"{shared}/warehouse", "link", "remove it"):
-        assert part in result["msg"]
-    assert not other.exists(), "everything is checked before anything is changed"
+    for text in (f"{shared}/warehouse", "link", "remove it"):
+        assert text in result["msg"]
+    assert not second_path.exists(), "everything is checked before anything is changed"
     assert state(victim) == before
 
 
@@ -164,13 +164,13 @@ def test_links_of_an_operator_are_followed(tmp_path: Path) -> None:
     (tmp_path / "disk/kafka").mkdir(parents=True)
     (tmp_path / "srv").symlink_to("data/../data/srv")
     (tmp_path / "data/srv/kafka").symlink_to(tmp_path / "disk/kafka")
-    wanted = {
+    desired = {
         tmp_path / "srv/kafka": {"state": "directory", "mode": "0750", **ACCOUNT},
         tmp_path / "srv/kafka/data": {"state": "directory", "mode": "0700", **ACCOUNT},
         tmp_path / "srv/file": {"content": "x"},
     }
-    assert service(wanted)["changed"]
-    assert not service(wanted)["changed"]
+    assert service(desired)["changed"]
+    assert not service(desired)["changed"]
     for path, mode in ((tmp_path / "disk/kafka", 0o750), (tmp_path / "disk/kafka/data", 0o700)):
         status = path.stat()
         assert (status.st_uid, stat.S_IMODE(status.st_mode)) == (UID, mode)
@@ -299,11 +299,11 @@ def test_another_name_of_a_file_of_root_is_replaced_and_not_given_away(
 ) -> None:
     os.link(victim / "a", shared / "login")
     before = state(victim)
-    wanted = {shared / "login": {"content": "secret", "mode": "0644", **ACCOUNT}}
-    assert service(wanted)["changed"]
+    desired = {shared / "login": {"content": "secret", "mode": "0644", **ACCOUNT}}
+    assert service(desired)["changed"]
     assert state(victim) == before
     assert (shared / "login").stat().st_uid == UID
-    assert not service(wanted)["changed"]
+    assert not service(desired)["changed"]
 
 
 @needs_root
@@ -332,20 +332,20 @@ def test_a_directory_of_root_that_was_renamed_is_not_given_away(shared: Path) ->
 @needs_root
 def test_a_directory_that_an_interrupted_run_has_made_is_finished(shared: Path) -> None:
     (shared / "warehouse").mkdir(mode=0o700)
-    wanted = {shared / "warehouse": {"state": "directory", "mode": "2770", **ACCOUNT}}
-    assert service(wanted)["changed"]
+    desired = {shared / "warehouse": {"state": "directory", "mode": "2770", **ACCOUNT}}
+    assert service(desired)["changed"]
     status = (shared / "warehouse").stat()
     assert (status.st_uid, status.st_gid) == (UID, GID)
     assert stat.S_IMODE(status.st_mode) == 0o2770
     (shared / "warehouse/table").touch()
-    assert not service(wanted)["changed"]
+    assert not service(desired)["changed"]
 
 
 @needs_root
 def test_a_disk_that_is_mounted_is_given_to_its_account(shared: Path) -> None:
     disk = shared / "disk"
     disk.mkdir()
-    mount = subprocess.run(["mount", "-t", "tmpfs", "tmpfs", str(disk)], check=False)  # noqa: S603, S607 - own words
+    mount = subprocess.run(["mount", "-t", "tmpfs", "tmpfs", str(disk)], check=False)
     if mount.returncode:
         pytest.skip("this machine lets nobody mount")
     try:
@@ -361,7 +361,7 @@ def test_a_disk_that_is_mounted_is_given_to_its_account(shared: Path) -> None:
         assert not removal.remove(str(shared))
         assert disk.is_mount()
     finally:
-        subprocess.run(["umount", str(disk)], check=True)  # noqa: S603, S607 - own words
+        subprocess.run(["umount", str(disk)], check=True)
 
 
 # Reading and removing
@@ -422,7 +422,7 @@ def test_what_is_nested_too_deeply_is_named(tmp_path: Path) -> None:
         with pytest.raises(OSError, match=str(tree)):
             removal.remove(str(tree))
     finally:
-        subprocess.run(["rm", "-rf", str(tree)], check=True)  # noqa: S603, S607 - own words
+        subprocess.run(["rm", "-rf", str(tree)], check=True)
 
 
 # Errors
@@ -473,7 +473,7 @@ def test_parents_are_made_for_all_to_enter(tmp_path: Path, umask: int) -> None:
         assert os.umask(umask) == umask
     finally:
         os.umask(before)
-    modes = [stat.S_IMODE((tmp_path / one).stat().st_mode) for one in ("a", "a/b")]
+    modes = [stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("a", "a/b")]
     assert modes == [0o755, 0o755]
     assert not (tmp_path / "a/b/file").exists()
     shutil.rmtree(tmp_path / "a")

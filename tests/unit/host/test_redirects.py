@@ -20,7 +20,7 @@ import millrace_avro
 from tests.unit.apps.test_host_metrics import program as program
 from tests.unit.host.served import served
 
-TOKEN = "hunter2-token"  # noqa: S105 - of no service
+TOKEN = "hunter2-token"
 LOGIN = base64.b64encode(b"user:hunter2").decode()
 
 
@@ -41,13 +41,13 @@ def places() -> Iterator[tuple[str, list[str]]]:
         def log_message(self, *_: object) -> None:
             """Say nothing."""
 
-    with served(Other) as other:
+    with served(Other) as other_address:
 
         class Refers(Other):
             def do_GET(self) -> None:
                 assert "hunter2" in str(self.headers) or LOGIN in str(self.headers)
                 self.send_response(302)
-                self.send_header("Location", f"http://{other}{self.path}")
+                self.send_header("Location", f"http://{other_address}{self.path}")
                 self.end_headers()
 
             do_PUT = do_GET

@@ -25,9 +25,9 @@ class Answers(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         status = int(self.path[1:]) if self.path[1:].isdecimal() else 200
-        given = self.headers.get("Authorization", "").removeprefix("Basic ")
+        credentials = self.headers.get("Authorization", "").removeprefix("Basic ")
         answers = {
-            200: {"login": base64.b64decode(given).decode()},
+            200: {"login": base64.b64decode(credentials).decode()},
             409: {"message": "Incompatible\n schema", "error_code": 409},
             422: {"title": "no Avro", "detail": "a schema must be Avro"},
             498: {"message": "x" * 2**20},
@@ -62,15 +62,15 @@ def test_a_refusal_that_is_made_to_do_harm_is_its_status(instance: str, status: 
 
 def test_an_instance_that_does_not_answer_is_asked_once(instance: str) -> None:
     registry = Registry([NOBODY, instance])
-    asked: list[str] = []
+    instances_asked: list[str] = []
 
-    def ask(one: str) -> bytes:
-        asked.append(one)
-        return registry.ask(one, "GET", "/x")
+    def ask(address: str) -> bytes:
+        instances_asked.append(address)
+        return registry.ask(address, "GET", "/x")
 
     registry.first(ask)
     registry.first(ask)
-    assert asked == [NOBODY, instance, instance]
+    assert instances_asked == [NOBODY, instance, instance]
 
 
 def test_an_instance_that_fails_is_not_the_last_one_asked(instance: str) -> None:

@@ -21,8 +21,12 @@ def test_units_are_found_by_their_patterns(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(removal, "UNITS", tmp_path)
     for name in ("kafka.service", "spark-a.service", "spark-b.service", "spark.timer", "x.service"):
         write(tmp_path / name)
-    found = removal.units(["kafka", "spark-*", "spark-a", "missing"])
-    assert [path.name for path in found] == ["kafka.service", "spark-a.service", "spark-b.service"]
+    unit_files = removal.units(["kafka", "spark-*", "spark-a", "missing"])
+    assert [path.name for path in unit_files] == [
+        "kafka.service",
+        "spark-a.service",
+        "spark-b.service",
+    ]
 
 
 def test_a_timer_goes_before_the_service_that_it_starts(
@@ -71,8 +75,8 @@ def test_a_unit_of_the_site_is_not_unmasked(tmp_path: Path) -> None:
     (tmp_path / "masked.service").symlink_to("/dev/null")
     (tmp_path / "own.service").touch()
     names = ("masked.service", "own.service", "absent.service")
-    found = removal.masks(str(tmp_path / name) for name in names)
-    assert found == [
+    masks = removal.masks(str(tmp_path / name) for name in names)
+    assert masks == [
         str(tmp_path / "masked.service"),
         str(tmp_path / "multi-user.target.wants/masked.service"),
     ]
@@ -98,15 +102,15 @@ def test_only_what_is_there_is_to_be_removed_and_each_path_once(tmp_path: Path) 
     (tmp_path / "empty").mkdir()
     (tmp_path / "dangling").symlink_to("nowhere")
     names = ["file", "gone", "empty", "dangling", "file", "gone/"]
-    found = removal.existing([f"{tmp_path}/{name}" for name in names])
-    assert found == [f"{tmp_path}/{name}" for name in ("file", "empty", "dangling")]
+    existing = removal.existing([f"{tmp_path}/{name}" for name in names])
+    assert existing == [f"{tmp_path}/{name}" for name in ("file", "empty", "dangling")]
 
 
 def test_an_asterisk_stands_for_the_names_that_are_there(tmp_path: Path) -> None:
     for name in ("job-a.conf", "job-b.conf", "other"):
         (tmp_path / name).touch()
-    found = removal.existing([f"{tmp_path}/job-*", f"{tmp_path}/none-*", f"{tmp_path}/"])
-    assert found == [f"{tmp_path}/job-a.conf", f"{tmp_path}/job-b.conf", f"{tmp_path}/"]
+    existing = removal.existing([f"{tmp_path}/job-*", f"{tmp_path}/none-*", f"{tmp_path}/"])
+    assert existing == [f"{tmp_path}/job-a.conf", f"{tmp_path}/job-b.conf", f"{tmp_path}/"]
 
 
 def test_a_directory_goes_with_all_that_is_in_it(tmp_path: Path) -> None:
@@ -117,12 +121,12 @@ def test_a_directory_goes_with_all_that_is_in_it(tmp_path: Path) -> None:
 
 
 def test_what_a_link_leads_to_stays(tmp_path: Path) -> None:
-    other = tmp_path / "other"
-    other.mkdir()
-    (other / "file").touch()
+    target = tmp_path / "other"
+    target.mkdir()
+    (target / "file").touch()
     (tmp_path / "data").mkdir()
     for link in (tmp_path / "home", tmp_path / "data/home"):
-        link.symlink_to(other)
+        link.symlink_to(target)
     assert removal.remove(str(tmp_path / "home"))
     assert removal.remove(str(tmp_path / "data"))
     assert [path.name for path in tmp_path.rglob("*")] == ["other", "file"]
@@ -164,7 +168,7 @@ def disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The mount point of a disk in a service's directory of data."""
     disk = tmp_path / "kafka/data1"
     disk.mkdir(parents=True)
-    monkeypatch.setattr(removal, "is_mount", lambda _, one: one.path == str(disk))
+    monkeypatch.setattr(removal, "is_mount", lambda _, directory: directory.path == str(disk))
     return disk
 
 
@@ -224,8 +228,8 @@ def vanishing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     names = paths.Directory.names
 
     def former_names(directory: paths.Directory) -> list[str]:
-        left = ["gone-0", "gone-1"] if directory.path == str(data) else []
-        return [*left, *names(directory)]
+        vanished = ["gone-0", "gone-1"] if directory.path == str(data) else []
+        return [*vanished, *names(directory)]
 
     monkeypatch.setattr(paths.Directory, "names", former_names)
     return data

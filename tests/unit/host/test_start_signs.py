@@ -67,11 +67,11 @@ def test_the_last_recovered_segment_is_shown_with_what_was_read() -> None:
         SEGMENT.format(n=4),
         RETRY.format(n=5),
     )
-    found = start_signs.read(unit)
-    assert "4/9 recovered for orders-1" in found.text
-    assert f"{found.read / 2**20:.0f} MiB" in found.text
-    assert found.read > LEAST_BYTES, "this process has read its modules"
-    assert found.seconds > 0
+    signs = start_signs.read(unit)
+    assert "4/9 recovered for orders-1" in signs.text
+    assert f"{signs.read / 2**20:.0f} MiB" in signs.text
+    assert signs.read > LEAST_BYTES, "this process has read its modules"
+    assert signs.seconds > 0
 
 
 def test_what_comes_before_a_process_is_not_its_start() -> None:
@@ -81,8 +81,8 @@ def test_what_comes_before_a_process_is_not_its_start() -> None:
 
 def test_a_process_that_is_gone_has_no_signs() -> None:
     unit: Any = Logging(State("active", "running", pid=2**22 + 1, invocation="f00"))
-    found = start_signs.read(unit)
-    assert (found.read, found.seconds, found.lines) == (0, 0, ())
+    signs = start_signs.read(unit)
+    assert (signs.read, signs.seconds, signs.lines) == (0, 0, ())
 
 
 PROGRAM = """
@@ -98,7 +98,7 @@ def test_data_that_a_process_reads_is_counted(tmp_path: Path) -> None:
     """Also what lies in memory already, as after a kill of the process alone."""
     data = tmp_path / "segment"
     data.write_bytes(b"x" * 4 * LEAST_BYTES)
-    with subprocess.Popen(  # noqa: S603 - our own program
+    with subprocess.Popen(
         [sys.executable, "-c", PROGRAM, str(data)], stdin=subprocess.PIPE, text=True
     ) as child:
         assert child.stdin
@@ -133,19 +133,21 @@ def test_what_a_process_says_of_its_end_is_known(line: str, fatal: bool) -> None
 
 def process(directory: Path, *, reads: int = 0, blocks: int = 0, ticks: tuple[int, int]) -> Path:
     """Write what the kernel shows of a process with a hostile name."""
-    found = directory / "7"
-    found.mkdir()
-    (found / "io").write_text(f"rchar: {reads}\nwchar: 9\nread_bytes: {blocks}\n")
+    directory_of_process = directory / "7"
+    directory_of_process.mkdir()
+    (directory_of_process / "io").write_text(f"rchar: {reads}\nwchar: 9\nread_bytes: {blocks}\n")
     fields = ["S", *("1" * 10), *map(str, ticks), *("5" * 8)]
-    (found / "stat").write_text(f"7 (a) b 1 2 ({' '.join('9' * 20)}) {' '.join(fields)}\n")
-    return found
+    (directory_of_process / "stat").write_text(
+        f"7 (a) b 1 2 ({' '.join('9' * 20)}) {' '.join(fields)}\n"
+    )
+    return directory_of_process
 
 
 def test_a_process_is_measured_as_the_kernel_shows_it(tmp_path: Path) -> None:
-    found = process(tmp_path, reads=3000, blocks=4096, ticks=(150, 50))
-    assert start_signs.data_read(found) == 7096
-    assert start_signs.processor_seconds(found) == 2
-    assert start_signs.processor_seconds(found, ticks=1000) == pytest.approx(0.2)
+    directory_of_process = process(tmp_path, reads=3000, blocks=4096, ticks=(150, 50))
+    assert start_signs.data_read(directory_of_process) == 7096
+    assert start_signs.processor_seconds(directory_of_process) == 2
+    assert start_signs.processor_seconds(directory_of_process, ticks=1000) == pytest.approx(0.2)
 
 
 def test_what_is_read_by_maps_of_files_counts_too(tmp_path: Path) -> None:
@@ -153,21 +155,21 @@ def test_what_is_read_by_maps_of_files_counts_too(tmp_path: Path) -> None:
     state = State("active", "running", pid=7, invocation="f00")
     unit: Any = Logging(state, RETRY.format(n=1), "[2026-11-28 01:00:01,123] INFO last words")
     process(tmp_path, blocks=5 * 2**20, ticks=(100, 0))
-    found = start_signs.read(unit, tmp_path)
-    assert (found.read, found.seconds, len(found.lines)) == (5 * 2**20, 1, 2)
-    for part in ("5 MiB", "1 s", "last words"):
-        assert part in found.text
-    assert "2026-11-28" not in found.text
-    assert not found.preparing
+    signs = start_signs.read(unit, tmp_path)
+    assert (signs.read, signs.seconds, len(signs.lines)) == (5 * 2**20, 1, 2)
+    for text in ("5 MiB", "1 s", "last words"):
+        assert text in signs.text
+    assert "2026-11-28" not in signs.text
+    assert not signs.preparing
 
 
 def test_a_unit_that_never_ran_logs_nothing(tmp_path: Path) -> None:
     state = State("active", "running", pid=7)
     unit: Any = Logging(state, SEGMENT.format(n=1))
     process(tmp_path, blocks=2**20, ticks=(0, 0))
-    found = start_signs.read(unit, tmp_path)
-    assert found.lines == ()
-    assert "1 MiB" in found.text
+    signs = start_signs.read(unit, tmp_path)
+    assert signs.lines == ()
+    assert "1 MiB" in signs.text
     assert start_signs.fatal_lines(unit, state) == []
 
 
@@ -180,8 +182,8 @@ def test_signs_are_compared_by_what_the_control_node_gets() -> None:
 def test_a_unit_that_is_prepared_has_read_nothing(tmp_path: Path) -> None:
     process(tmp_path, blocks=2**20, ticks=(0, 0))
     unit: Any = Logging(State("activating", "start-pre", pid=7, invocation="f00"), "a", "b")
-    found = start_signs.read(unit, tmp_path)
-    assert (found.read, found.seconds, found.lines, found.preparing) == (0, 0, (), True)
+    signs = start_signs.read(unit, tmp_path)
+    assert (signs.read, signs.seconds, signs.lines, signs.preparing) == (0, 0, (), True)
 
 
 def test_recovery_is_told_rather_than_what_is_logged_beside_it() -> None:

@@ -60,7 +60,7 @@ def test_every_problem_is_named_at_once() -> None:
         LogDir("/d", exists=True, meta="version=1\n"),
         LogDir("/e", exists=True, meta="x=\\u1"),
     ]
-    found = storage.problems(NODE, dirs)
+    problems = storage.problems(NODE, dirs)
     names = [
         ("/a", "cluster.id", OTHER, CLUSTER),
         ("/a", "node.id", "7", "1"),
@@ -69,8 +69,8 @@ def test_every_problem_is_named_at_once() -> None:
         ("/d",),
         ("/e",),
     ]
-    for text, parts in zip(found, names, strict=True):
-        assert all(part in text for part in parts), text
+    for text, fragments in zip(problems, names, strict=True):
+        assert all(fragment in text for fragment in fragments), text
 
 
 @pytest.mark.parametrize("name", ["t-0.0a1b-delete", "t-0.0a1b-future", "t-0.0a1b-stray", "t-12"])
@@ -101,10 +101,10 @@ def test_the_configuration_must_agree() -> None:
     good = "node.id=1\nlog.dirs=/a, /b\nmetadata.log.dir=/m\n"
     dirs = [LogDir(path, exists=True) for path in ("/m", "/a", "/b")]
     assert storage.config_problems(NODE, dirs, good) == []
-    found = storage.config_problems(NODE, dirs[:2], "node.id=2\nlog.dirs=/a,/b\n")
-    assert "node.id 2" in found[0]
-    assert "/a, /b" in found[1]
-    assert "/a, /m" in found[1]
+    problems = storage.config_problems(NODE, dirs[:2], "node.id=2\nlog.dirs=/a,/b\n")
+    assert "node.id 2" in problems[0]
+    assert "/a, /b" in problems[1]
+    assert "/a, /m" in problems[1]
 
 
 @pytest.mark.parametrize(
@@ -184,31 +184,31 @@ def test_what_kafka_keeps_beside_partitions(name: str, *, is_own: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "lost", "there"),
+    ("text", "lost", "intact"),
     [
         ("node.id=1\n", "cluster.id", "node.id"),
         (f"cluster.id={CLUSTER}\n", "node.id", "cluster.id"),
     ],
 )
-def test_what_a_damaged_file_has_lost_is_named(text: str, lost: str, there: str) -> None:
-    (found,) = storage.problems(NODE, [LogDir("/a", exists=True, meta=text)])
-    assert "/a/meta.properties" in found
-    assert lost in found
-    assert there not in found
+def test_what_a_damaged_file_has_lost_is_named(text: str, lost: str, intact: str) -> None:
+    (problem,) = storage.problems(NODE, [LogDir("/a", exists=True, meta=text)])
+    assert "/a/meta.properties" in problem
+    assert lost in problem
+    assert intact not in problem
 
 
 @pytest.mark.parametrize(("cluster", "node"), [(OTHER, 1), (CLUSTER, 2), (OTHER, 2)])
 def test_only_what_contradicts_is_a_problem(cluster: str, node: int) -> None:
-    found = storage.problems(NODE, [formatted("/a", cluster=cluster, node=node)])
-    assert ["cluster.id" in text for text in found].count(True) == (cluster != CLUSTER)
-    assert [f"node.id {node}" in text for text in found].count(True) == (node != 1)
-    assert len(found) == (cluster != CLUSTER) + (node != 1)
+    problems = storage.problems(NODE, [formatted("/a", cluster=cluster, node=node)])
+    assert ["cluster.id" in text for text in problems].count(True) == (cluster != CLUSTER)
+    assert [f"node.id {node}" in text for text in problems].count(True) == (node != 1)
+    assert len(problems) == (cluster != CLUSTER) + (node != 1)
 
 
 def test_what_is_known_of_a_directory_is_checked_wherever_it_is() -> None:
-    there = LogDir("/a", exists=False, meta=meta(OTHER))
-    assert len(storage.problems(NODE, [there])) == 1
-    assert len(storage.problems(NODE, [there], planned=True)) == 1
+    directory = LogDir("/a", exists=False, meta=meta(OTHER))
+    assert len(storage.problems(NODE, [directory])) == 1
+    assert len(storage.problems(NODE, [directory], planned=True)) == 1
     assert len(storage.problems(NODE, [LogDir("/a", exists=True)])) == 0
 
 

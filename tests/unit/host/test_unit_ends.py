@@ -30,10 +30,10 @@ class Crashes:
 
     def end(self, result: str, code: str = "killed", status: str = "KILL") -> None:
         """Let a unit end, with what systemd says of that."""
-        said = {"SERVICE_RESULT": result, "EXIT_CODE": code, "EXIT_STATUS": status}
+        variables = {"SERVICE_RESULT": result, "EXIT_CODE": code, "EXIT_STATUS": status}
         command = ["/bin/sh", str(self.script), "kafka"]
-        done = subprocess.run(  # noqa: S603 - our own script
-            command, env={**os.environ, **said}, capture_output=True, text=True, check=True
+        done = subprocess.run(
+            command, env={**os.environ, **variables}, capture_output=True, text=True, check=True
         )
         assert done.stderr == ""
 
@@ -79,8 +79,8 @@ def test_the_reason_is_in_the_sentence(
     crashes: Crashes, end: tuple[str, str, str], reason: str
 ) -> None:
     crashes.end(*end)
-    (found,) = unit_ends.ends(0, crashes.root)
-    assert reason in str(found)
+    (ended,) = unit_ends.ends(0, crashes.root)
+    assert reason in str(ended)
 
 
 def test_what_crashes_leave_is_limited(crashes: Crashes) -> None:
@@ -106,12 +106,12 @@ def test_health_names_ends_and_reports_of_the_time(crashes: Crashes) -> None:
     crashes.report("hs_err_pid1.log", 1000)
     dump = crashes.place / "heap.hprof"
     dump.touch()
-    found = call_module(host_processes, options)
-    assert found["changed"] is False
-    ended, left = found["lines"]
+    result = call_module(host_processes, options)
+    assert result["changed"] is False
+    ended, reported = result["lines"]
     assert "ABRT" in ended
     assert "2" in ended
-    assert str(dump) in left
+    assert str(dump) in reported
     assert call_module(host_processes, {**options, "since": 0})["lines"] == []
 
 
@@ -132,7 +132,10 @@ def test_an_account_ends_no_check_by_what_it_leaves(crashes: Crashes) -> None:
 def test_a_report_that_goes_meanwhile_is_left_out(
     crashes: Crashes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kept, gone = crashes.report("hs_err_pid1.log", 1000), crashes.report("hs_err_pid2.log", 1000)
+    remaining, gone = (
+        crashes.report("hs_err_pid1.log", 1000),
+        crashes.report("hs_err_pid2.log", 1000),
+    )
     real = Path.lstat
 
     def lstat(path: Path) -> os.stat_result:
@@ -141,4 +144,4 @@ def test_a_report_that_goes_meanwhile_is_left_out(
         return real(path)
 
     monkeypatch.setattr(Path, "lstat", lstat)
-    assert unit_ends.reports(0, crashes.root) == [str(kept)]
+    assert unit_ends.reports(0, crashes.root) == [str(remaining)]

@@ -131,7 +131,10 @@ def unpacked_at(home: Path, seconds: int) -> Path:
 @pytest.fixture
 def homes(tmp_path: Path) -> list[Path]:
     """Five homes of a product, the oldest first."""
-    return [unpacked_at(tmp_path / f"kafka-4.{x}.0-00000000000{x}", 1000 + x) for x in range(5)]
+    return [
+        unpacked_at(tmp_path / f"kafka-4.{minor}.0-00000000000{minor}", 1000 + minor)
+        for minor in range(5)
+    ]
 
 
 def test_the_last_homes_stay(homes: list[Path]) -> None:
@@ -154,10 +157,10 @@ def test_the_home_in_use_stays_however_old_it_is(
 def test_other_products_and_what_millrace_has_not_unpacked_stay(
     homes: list[Path], tmp_path: Path
 ) -> None:
-    other = unpacked_at(tmp_path / "kafka-connect-4.3.1-000000000009", 1)
+    foreign = unpacked_at(tmp_path / "kafka-connect-4.3.1-000000000009", 1)
     unknown = tmp_path / "kafka-3.9.2-00000000000a"
     unknown.mkdir()
     distribution.remove_former(homes[-1], 1)
-    assert other.exists()
+    assert foreign.exists()
     assert unknown.exists()
     assert sorted(tmp_path.glob("kafka-4*")) == [homes[-1]]

@@ -28,7 +28,7 @@ kafka_controllers: {hosts: {k1: {kafka_node_id: 1}}}
 kafka_brokers: {hosts: {k1: }}
 backup: {hosts: {b1: {of_another: hunter2-of-another}}}
 """
-PASSWORD = "hunter2-hunter2"  # noqa: S105 - of no user
+PASSWORD = "hunter2-hunter2"
 VAULT = PromptVaultSecret(b"password of the vault")
 CLEAR, HIDDEN = True, False
 # Other variables of group_vars/all.yml.
@@ -79,7 +79,7 @@ def encrypted(text: str) -> str:
 
 
 def git(place: Path, *words: str) -> None:
-    subprocess.run(["git", "-C", place, *words], check=True, capture_output=True)  # noqa: S603, S607
+    subprocess.run(["git", "-C", place, *words], check=True, capture_output=True)
 
 
 @pytest.fixture
@@ -123,11 +123,11 @@ def read(place: Path, **variables: object) -> Inventory:
     return from_sources([str(place / "hosts.yml")], loader)
 
 
-def refused(found: Inventory, *rules: str) -> set[str]:
+def refused(inventory: Inventory, *rules: str) -> set[str]:
     """Return where rules refuse an inventory, all of whose variables are resolved."""
-    assert found.hosts["k1"].unresolved == {}
-    problems = check_cluster(RULES, cluster.resolve(found))
-    return {one.where.partition(" of ")[0] for one in problems if one.rule in rules}
+    assert inventory.hosts["k1"].unresolved == {}
+    problems = check_cluster(RULES, cluster.resolve(inventory))
+    return {problem.where.partition(" of ")[0] for problem in problems if problem.rule in rules}
 
 
 WAYS: Mapping[str, Any] = {
@@ -148,16 +148,19 @@ def test_a_secret_in_clear_text_is_found_through_expressions(
     place: Path, variable: str, text: str, clear: bool, command_line: Callable[[str], None]
 ) -> None:
     command_line(f"given={PASSWORD}-given")
-    found = read(place, **{variable: WAYS[variable](text)})
-    assert bool(refused(found, "secret-visible")) is clear
+    inventory = read(place, **{variable: WAYS[variable](text)})
+    assert bool(refused(inventory, "secret-visible")) is clear
 
 
 @pytest.mark.parametrize("variable", WAYS)
 @pytest.mark.parametrize(
     ("text", "clear"),
     [
-        *((one, True) for one in (PASSWORD, "{{ clear }}", "{{ over_two }}")),
-        *((one, False) for one in ("{{ vault }}", "{{ whole }}", "{{ lookup('env', 'HOME') }}")),
+        *((value, True) for value in (PASSWORD, "{{ clear }}", "{{ over_two }}")),
+        *(
+            (value, False)
+            for value in ("{{ vault }}", "{{ whole }}", "{{ lookup('env', 'HOME') }}")
+        ),
     ],
 )
 def test_every_variable_with_secrets_is_checked(
@@ -166,7 +169,7 @@ def test_every_variable_with_secrets_is_checked(
     where = refused(
         read(place, **{variable: WAYS[variable](text)}), "secret-visible", "login-visible"
     )
-    assert {one.partition("[")[0] for one in where} == ({variable} if clear else set())
+    assert {place_of.partition("[")[0] for place_of in where} == ({variable} if clear else set())
 
 
 @pytest.mark.parametrize("file", ["tracked", "ignored"])
@@ -178,14 +181,14 @@ def test_a_login_from_a_file_is_refused_if_git_tracks_it(place: Path, file: str)
 
 def test_of_a_whole_expression_only_what_is_in_clear_text_is_refused(place: Path) -> None:
     text = "{{ base | combine({'ssl.keystore.password': vault}) }}"
-    found = read(place, base={"ssl.key.password": PASSWORD}, kafka_config=text)
-    assert refused(found, "secret-visible") == {"kafka_config[ssl.key.password]"}
+    inventory = read(place, base={"ssl.key.password": PASSWORD}, kafka_config=text)
+    assert refused(inventory, "secret-visible") == {"kafka_config[ssl.key.password]"}
 
 
 def test_the_place_of_the_clear_text_is_named(place: Path) -> None:
-    found = read(place, kafka_users=[{"name": "app", "password": "{{ over_two }}"}])
-    problems = check_cluster(RULES, cluster.resolve(found))
-    [message] = [one.what for one in problems if one.rule == "secret-visible"]
+    inventory = read(place, kafka_users=[{"name": "app", "password": "{{ over_two }}"}])
+    problems = check_cluster(RULES, cluster.resolve(inventory))
+    [message] = [problem.what for problem in problems if problem.rule == "secret-visible"]
     assert f"{place}/group_vars/all/all.yml:2" in message
 
 
@@ -195,15 +198,15 @@ def test_without_a_repository_only_variables_are_clear_text(place: Path) -> None
     (place / ".git").rmdir()
     file = "{{ lookup('file', inventory_dir ~ '/tracked') }}"
     config = {"ssl.key.password": file, "ssl.keystore.password": "{{ clear }}"}
-    found = read(place, kafka_config=config)
-    assert refused(found, "secret-visible") == {"kafka_config[ssl.keystore.password]"}
+    inventory = read(place, kafka_config=config)
+    assert refused(inventory, "secret-visible") == {"kafka_config[ssl.keystore.password]"}
 
 
 def test_what_a_vault_holds_as_such_is_hidden(place: Path) -> None:
     users = [{"name": "app", "password": PASSWORD}, {"name": "b", "password": "{{ clear }}"}]
     write(place / "host_vars/k1.yml", encrypted(yaml.safe_dump({"kafka_users": users})))
     problems = check_cluster(RULES, cluster.resolve(read(place)))
-    [message] = [one.what for one in problems if one.rule == "secret-visible"]
+    [message] = [problem.what for problem in problems if problem.rule == "secret-visible"]
     assert "password of b " in message
 
 
@@ -225,14 +228,14 @@ def test_a_value_given_on_the_command_line_is_hidden(
     assert refused(read(place), "secret-visible") == set()
 
 
-@pytest.mark.parametrize("variable", [one for one in WAYS if not one.startswith("ansible_")])
+@pytest.mark.parametrize("variable", [name for name in WAYS if not name.startswith("ansible_")])
 def test_an_expression_that_gives_nothing_is_refused(
     place: Path, variable: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("APP_PASSWORD", raising=False)
     text = "{{ lookup('env', 'APP_PASSWORD') }}"
     where = refused(read(place, **{variable: WAYS[variable](text)}), "secret-empty")
-    assert {one.partition("[")[0] for one in where} == {variable}
+    assert {place_of.partition("[")[0] for place_of in where} == {variable}
     monkeypatch.setenv("APP_PASSWORD", PASSWORD)
     assert not refused(
         read(place, **{variable: WAYS[variable](text)}), "secret-empty", "secret-visible"

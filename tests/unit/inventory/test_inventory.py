@@ -41,26 +41,26 @@ def read(place: Path, **files: str) -> Inventory:
 
 
 def test_groups_hosts_and_addresses_are_read(tmp_path: Path) -> None:
-    found = read(tmp_path)
-    assert found.members("kafka_brokers") == ["k1", "k2"]
-    assert found.members("zookeeper") == []
-    assert found.placed() == ["k1", "k2"]
-    assert found.hosts["k1"].variables == {"kafka_node_id": 1}
-    assert found.hosts["k1"].connection == {"ansible_host": "192.0.2.1", "ansible_port": 2222}
-    assert found.hosts["k2"].connection == {}
-    assert found.directory == str(tmp_path)
+    inventory = read(tmp_path)
+    assert inventory.members("kafka_brokers") == ["k1", "k2"]
+    assert inventory.members("zookeeper") == []
+    assert inventory.placed() == ["k1", "k2"]
+    assert inventory.hosts["k1"].variables == {"kafka_node_id": 1}
+    assert inventory.hosts["k1"].connection == {"ansible_host": "192.0.2.1", "ansible_port": 2222}
+    assert inventory.hosts["k2"].connection == {}
+    assert inventory.directory == str(tmp_path)
 
 
 def test_variables_of_a_host_win_over_those_of_its_groups(tmp_path: Path) -> None:
-    found = read(
+    inventory = read(
         tmp_path,
         group_vars__all="kafka_rack: all\nkafka_heap: 1g\n",
         group_vars__kafka_brokers="kafka_rack: group\n",
         host_vars__k2="kafka_rack: own\n",
     )
-    racks = {name: host.variables["kafka_rack"] for name, host in found.hosts.items()}
+    racks = {name: host.variables["kafka_rack"] for name, host in inventory.hosts.items()}
     assert racks == {"k1": "group", "k2": "own"}
-    assert found.hosts["k2"].variables["kafka_heap"] == "1g"
+    assert inventory.hosts["k2"].variables["kafka_heap"] == "1g"
 
 
 def test_expressions_are_resolved_with_defaults_of_roles_and_other_hosts(tmp_path: Path) -> None:
@@ -71,13 +71,13 @@ def test_expressions_are_resolved_with_defaults_of_roles_and_other_hosts(tmp_pat
         kafka_rack: "{{ hostvars['k1'].kafka_node_id }}"
         kafka_config: {super.users: "{{ groups['kafka_brokers'] | join(';') }}"}
     """
-    own = read(tmp_path, group_vars__all=variables).hosts["k2"].variables
-    assert own["kafka_start_timeout"] == 180
-    assert own["spark_worker_memory"] == "300m"
-    assert own["kafka_rack"] == 1
-    assert own["kafka_config"] == {"super.users": "k1;k2"}
-    assert type(own["kafka_config"]) is dict, "the model holds plain data"
-    assert "patience" not in own
+    variables_of_k2 = read(tmp_path, group_vars__all=variables).hosts["k2"].variables
+    assert variables_of_k2["kafka_start_timeout"] == 180
+    assert variables_of_k2["spark_worker_memory"] == "300m"
+    assert variables_of_k2["kafka_rack"] == 1
+    assert variables_of_k2["kafka_config"] == {"super.users": "k1;k2"}
+    assert type(variables_of_k2["kafka_config"]) is dict, "the model holds plain data"
+    assert "patience" not in variables_of_k2
 
 
 @pytest.mark.parametrize(
@@ -85,12 +85,12 @@ def test_expressions_are_resolved_with_defaults_of_roles_and_other_hosts(tmp_pat
 )
 def test_what_cannot_be_resolved_is_named_with_its_place(expression: str, tmp_path: Path) -> None:
     text = yaml.safe_dump({"kafka_rack": expression, "kafka_heap": "1g"})
-    found = read(tmp_path, group_vars__all=text).hosts["k1"]
-    assert list(found.unresolved) == ["kafka_rack"]
-    assert "kafka_rack" not in found.variables
-    number = next(n for n, one in enumerate(text.splitlines(), 1) if one.startswith("kafka_rack"))
-    assert f"{tmp_path}/group_vars/all.yml:{number}" in found.unresolved["kafka_rack"]
-    assert found.variables["kafka_heap"] == "1g"
+    host = read(tmp_path, group_vars__all=text).hosts["k1"]
+    assert list(host.unresolved) == ["kafka_rack"]
+    assert "kafka_rack" not in host.variables
+    number = next(n for n, line in enumerate(text.splitlines(), 1) if line.startswith("kafka_rack"))
+    assert f"{tmp_path}/group_vars/all.yml:{number}" in host.unresolved["kafka_rack"]
+    assert host.variables["kafka_heap"] == "1g"
 
 
 @pytest.mark.parametrize(
@@ -105,20 +105,20 @@ def test_a_file_that_cannot_be_read_is_named_and_the_others_are_read(
     path = tmp_path / file
     path.parent.mkdir(parents=True)
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    found = read(
+    inventory = read(
         tmp_path, group_vars__all="kafka_heap: 1g\n", group_vars__kafka_brokers__c="kafka_rack: a\n"
     )
-    k2 = found.hosts["k2"]
+    k2 = inventory.hosts["k2"]
     assert list(k2.unreadable) == [str(path)]
     assert k2.variables == {"kafka_heap": "1g", "kafka_rack": "a", "kafka_node_id": 2}
-    assert bool(found.hosts["k1"].unreadable) is ("group_vars" in file)
+    assert bool(inventory.hosts["k1"].unreadable) is ("group_vars" in file)
     assert k2.is_unknown("kafka_profile")
     assert not k2.is_unknown("kafka_rack")
 
 
 def test_the_line_of_a_syntax_error_is_named(tmp_path: Path) -> None:
-    found = read(tmp_path, host_vars__k2="kafka_heap: 1g\nkafka_rack: [\n").hosts["k2"]
-    [reason] = found.unreadable.values()
+    host = read(tmp_path, host_vars__k2="kafka_heap: 1g\nkafka_rack: [\n").hosts["k2"]
+    [reason] = host.unreadable.values()
     assert "line 3" in reason
 
 
@@ -140,13 +140,13 @@ def test_a_directory_that_cannot_be_listed_is_named(
 
 def test_a_directory_of_links_is_read_with_what_is_kept_beside_it(tmp_path: Path) -> None:
     """A lab makes such a directory."""
-    for part in (ROOT / "inventories/kraft_combined").iterdir():
-        (tmp_path / part.name).symlink_to(part)
+    for path in (ROOT / "inventories/kraft_combined").iterdir():
+        (tmp_path / path.name).symlink_to(path)
     (tmp_path / "kafka_cluster_id.txt").write_text("MkU3OEVBNTcwNTJENDM2Qg\n")
     (tmp_path / "spark_secret.txt").write_text("s" * 32 + "\n")
-    found = from_directory(tmp_path)
-    assert list(found.hosts) == ["k1", "k2", "k3"]
-    assert found.cluster_id == "MkU3OEVBNTcwNTJENDM2Qg"
+    inventory = from_directory(tmp_path)
+    assert list(inventory.hosts) == ["k1", "k2", "k3"]
+    assert inventory.cluster_id == "MkU3OEVBNTcwNTJENDM2Qg"
 
 
 @pytest.mark.parametrize("content", ["all:\n\thosts:\n", None], ids=["tab", "absent"])

@@ -16,11 +16,11 @@ HOSTS = ["k1", "k2.example.org"]
 
 def found(directory: Path) -> list[tuple[str, int, str, str]]:
     """What is found: kind, line, name and text of each."""
-    every = [
+    problems = [
         *findings([str(directory)], HOSTS),
         *inventory_layout.findings([str(directory)], GROUPS, HOSTS),
     ]
-    return [(one.kind, one.line, one.name, one.text) for one in every]
+    return [(problem.kind, problem.line, problem.name, problem.text) for problem in problems]
 
 
 @pytest.mark.parametrize(
@@ -114,14 +114,16 @@ def test_what_is_lost_is_found(
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(content)
     seen = found(tmp_path)
-    assert [one[: len(wanted)] for one, wanted in zip(seen, expected, strict=True)] == expected
+    assert [
+        problem[: len(fields)] for problem, fields in zip(seen, expected, strict=True)
+    ] == expected
 
 
 @pytest.mark.parametrize(("group", "hidden"), [("kafka_brokers", True), ("backup", False)])
 def test_a_directory_hides_the_file_of_its_name(tmp_path: Path, group: str, hidden: bool) -> None:
     (tmp_path / "group_vars" / group).mkdir(parents=True)
     (tmp_path / f"group_vars/{group}.yml").write_text("a: 1\n")
-    kinds = [one[0] for one in found(tmp_path)]
+    kinds = [problem[0] for problem in found(tmp_path)]
     assert kinds == (["hidden"] if hidden else ["nobody", "nobody"])
 
 
@@ -146,8 +148,8 @@ def test_one_file_may_be_the_inventory(tmp_path: Path) -> None:
     (tmp_path / "west.yml").write_text("kafka_brokers:\n  hosts:\n    k2:\n    k2:\n")
     (tmp_path / "group_vars").mkdir()
     (tmp_path / "group_vars/kafka.yml").write_text("kafka_heap: 1g\nkafka_heap: 2g\n")
-    every = findings([str(tmp_path / "east.yml")], HOSTS)
-    assert [(Path(one.path).name, one.name) for one in every] == [
+    problems = findings([str(tmp_path / "east.yml")], HOSTS)
+    assert [(Path(problem.path).name, problem.name) for problem in problems] == [
         ("east.yml", "k1"),
         ("kafka.yml", "kafka_heap"),
     ]
@@ -156,4 +158,4 @@ def test_one_file_may_be_the_inventory(tmp_path: Path) -> None:
 def test_a_link_to_nothing_is_named(tmp_path: Path) -> None:
     (tmp_path / "group_vars").mkdir()
     (tmp_path / "group_vars/kafka.yml").symlink_to("../common/kafka.yml")
-    assert [one[0] for one in found(tmp_path)] == ["link"]
+    assert [problem[0] for problem in found(tmp_path)] == ["link"]

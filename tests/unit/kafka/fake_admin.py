@@ -28,21 +28,22 @@ class Stored:
 
 @dataclass
 class FakeAdmin:
-    """A cluster with credentials, user and mechanism -> one, and ACLs.
-
-    `codes` is user or principal -> the error code of its changes, `whole` that of every question,
-    `message` what Kafka says with them. `requests` are those that were sent, `writes` those of them
-    that change something.
-    """
+    """A cluster with credentials and ACLs."""
 
     credentials: dict[tuple[str, int], Stored] = field(default_factory=dict)
+    """User and mechanism -> credential."""
     acls: set[AclKey] = field(default_factory=set)
     codes: dict[str, int] = field(default_factory=dict)
+    """User or principal -> the error code of its changes."""
     whole: int = OK
+    """The error code of every question."""
     acls_whole: int = OK
     message: str | None = "not today"
+    """What Kafka says with the error codes."""
     requests: list[Any] = field(default_factory=list)
+    """The requests that were sent."""
     writes: list[str] = field(default_factory=list)
+    """Those requests that change something."""
 
     @property
     def _manager(self) -> FakeAdmin:
@@ -73,42 +74,44 @@ class FakeAdmin:
 
     def accepts(self, user: str, password: str, mechanism: str) -> bool:
         """Return whether a user can log in."""
-        one = self.credentials.get((user, NUMBERS[mechanism]))
-        if one is None:
+        credential = self.credentials.get((user, NUMBERS[mechanism]))
+        if credential is None:
             return False
-        salted = hashlib.pbkdf2_hmac(HASHES[mechanism], password.encode(), one.salt, one.iterations)
-        return salted == one.salted_password
+        salted = hashlib.pbkdf2_hmac(
+            HASHES[mechanism], password.encode(), credential.salt, credential.iterations
+        )
+        return salted == credential.salted_password
 
     def has(self, user: str) -> dict[int, int]:
         """Return mechanism -> iterations."""
         return {
-            number: one.iterations
-            for (name, number), one in self.credentials.items()
+            number: credential.iterations
+            for (name, number), credential in self.credentials.items()
             if name == user
         }
 
-    def part(self, code: int, **more: Any) -> Any:
+    def part(self, code: int, **fields: Any) -> Any:
         """Return a part of an answer with an error code."""
         return SimpleNamespace(
-            error_code=code, error_message=self.message if code else None, **more
+            error_code=code, error_message=self.message if code else None, **fields
         )
 
     def _altered(self, request: Any) -> Iterator[Any]:
-        names = [one[0] for one in (*request.deletions, *request.upsertions)]
+        names = [change[0] for change in (*request.deletions, *request.upsertions)]
         for name in dict.fromkeys(names):
             code = DUPLICATE if names.count(name) > 1 else self.codes.get(name, OK)
-            own = [one[1] for one in request.deletions if one[0] == name]
-            if not code and any((name, number) not in self.credentials for number in own):
+            deleted = [deletion[1] for deletion in request.deletions if deletion[0] == name]
+            if not code and any((name, number) not in self.credentials for number in deleted):
                 code = NOT_FOUND
             if not code:
-                for number in own:
+                for number in deleted:
                     del self.credentials[name, number]
                 for user, number, iterations, salt, salted in request.upsertions:
                     if user == name:
                         self.credentials[user, number] = Stored(iterations, salt, salted)
             yield self.part(code, user=name)
 
-    def _DescribeUserScramCredentialsRequest(self, request: Any) -> Any:  # noqa: N802, RUF100 - as kafka-python's
+    def _DescribeUserScramCredentialsRequest(self, request: Any) -> Any:
         def described(name: str) -> Any:
             infos = [
                 SimpleNamespace(mechanism=number, iterations=i)
@@ -119,8 +122,8 @@ class FakeAdmin:
         results = [] if self.whole else [described(name) for (name,) in request.users]
         return self.part(self.whole, results=results)
 
-    def _DescribeAclsRequest(self, request: Any) -> Any:  # noqa: N802, RUF100 - as above
-        found = [one for one in self.acls if one[3] == request.principal_filter]
+    def _DescribeAclsRequest(self, request: Any) -> Any:
+        matching = [acl for acl in self.acls if acl[3] == request.principal_filter]
         resources = [
             SimpleNamespace(
                 resource_type=kind,
@@ -135,46 +138,46 @@ class FakeAdmin:
                     )
                 ],
             )
-            for kind, name, pattern, principal, host, operation, permission in sorted(found)
+            for kind, name, pattern, principal, host, operation, permission in sorted(matching)
         ]
         code = self.whole or self.acls_whole
         return self.part(code, resources=[] if code else resources)
 
-    def _CreateAclsRequest(self, request: Any) -> Any:  # noqa: N802, RUF100 - as above
+    def _CreateAclsRequest(self, request: Any) -> Any:
         results = []
-        for one in request.creations:
-            code = self.codes.get(one.principal, OK)
+        for creation in request.creations:
+            code = self.codes.get(creation.principal, OK)
             results.append(self.part(code))
             if not code:
                 self.acls.add(
                     (
-                        one.resource_type,
-                        one.resource_name,
-                        one.resource_pattern_type,
-                        one.principal,
-                        one.host,
-                        one.operation,
-                        one.permission_type,
+                        creation.resource_type,
+                        creation.resource_name,
+                        creation.resource_pattern_type,
+                        creation.principal,
+                        creation.host,
+                        creation.operation,
+                        creation.permission_type,
                     )
                 )
         return SimpleNamespace(results=results)
 
-    def _DeleteAclsRequest(self, request: Any) -> Any:  # noqa: N802, RUF100 - as above
+    def _DeleteAclsRequest(self, request: Any) -> Any:
         results = []
-        for one in request.filters:
-            code = self.codes.get(one.principal_filter, OK)
+        for acl_filter in request.filters:
+            code = self.codes.get(acl_filter.principal_filter, OK)
             key = (
-                one.resource_type_filter,
-                one.resource_name_filter,
-                one.pattern_type_filter,
-                one.principal_filter,
-                one.host_filter,
-                one.operation,
-                one.permission_type,
+                acl_filter.resource_type_filter,
+                acl_filter.resource_name_filter,
+                acl_filter.pattern_type_filter,
+                acl_filter.principal_filter,
+                acl_filter.host_filter,
+                acl_filter.operation,
+                acl_filter.permission_type,
             )
             # A filter is taken, and each ACL that it finds may be refused.
-            found = [self.part(code)] if key in self.acls else []
-            results.append(self.part(OK, matching_acls=found))
+            matching = [self.part(code)] if key in self.acls else []
+            results.append(self.part(OK, matching_acls=matching))
             if not code:
                 self.acls.discard(key)
         return SimpleNamespace(filter_results=results)

@@ -78,36 +78,36 @@ class SaslBroker:
             if self.silent:
                 continue
             key, version, number, client = struct.unpack(">hhih", request[:10])
-            answer = self.answer(scram, key, version, request[10 + client :])
-            sent.write(struct.pack(">ii", 4 + len(answer), number) + answer)
-            if key == AUTHENTICATE and answer[:2] != b"\0\0":
+            response = self.answer(scram, key, version, request[10 + client :])
+            sent.write(struct.pack(">ii", 4 + len(response), number) + response)
+            if key == AUTHENTICATE and response[:2] != b"\0\0":
                 return  # Kafka closes the connection with its answer
 
     def answer(
         self, scram: Generator[bytes, str, None], key: int, version: int, body: bytes
     ) -> bytes:
         if key == VERSIONS:
-            known = ((METADATA, 0, 1), (HANDSHAKE, 1, 1), (VERSIONS, 0, 0), (AUTHENTICATE, 0, 0))
+            versions = ((METADATA, 0, 1), (HANDSHAKE, 1, 1), (VERSIONS, 0, 0), (AUTHENTICATE, 0, 0))
             error = UNSUPPORTED_VERSION if version else 0
-            return struct.pack(">hi", error, len(known)) + b"".join(
-                struct.pack(">hhh", *one) for one in known
+            return struct.pack(">hi", error, len(versions)) + b"".join(
+                struct.pack(">hhh", *version_range) for version_range in versions
             )
         if key == HANDSHAKE:
             error = 0 if body[2:].decode() == self.mechanism else UNSUPPORTED_MECHANISM
             return struct.pack(">hi", error, 1) + text(self.mechanism)
         assert key == AUTHENTICATE
         try:
-            answer = scram.send(body[4:].decode())
+            message = scram.send(body[4:].decode())
         except WrongPasswordError:
             return struct.pack(">h", AUTHENTICATION_FAILED) + text("no") + struct.pack(">i", 0)
-        return struct.pack(">hhi", 0, -1, len(answer)) + answer
+        return struct.pack(">hhi", 0, -1, len(message)) + message
 
     def scram(self) -> Generator[bytes, str, None]:
         """The server's part of RFC 5802: takes a message, yields the answer."""
         name = HASHES[self.mechanism]
         first = yield b""
         bare = first.removeprefix("n,,")
-        fields = dict(one.split("=", 1) for one in bare.split(","))
+        fields = dict(field.split("=", 1) for field in bare.split(","))
         user = fields["n"].replace("=2C", ",").replace("=3D", "=")
         if user not in self.users:
             raise WrongPasswordError

@@ -36,21 +36,21 @@ def test_acls_are_created_read_and_deleted() -> None:
 def test_all_acls_of_a_principal_are_asked_for() -> None:
     admin = FakeAdmin()
     acls.read(admin, ["User:a"])
-    (one,) = admin.requests
+    (request,) = admin.requests
     assert {
-        one.resource_type_filter,
-        one.pattern_type_filter,
-        one.operation,
-        one.permission_type,
+        request.resource_type_filter,
+        request.pattern_type_filter,
+        request.operation,
+        request.permission_type,
     } == {ANY}
-    assert (one.resource_name_filter, one.host_filter) == (None, None)
+    assert (request.resource_name_filter, request.host_filter) == (None, None)
 
 
 def test_what_is_newer_than_the_adapter_is_passed_on() -> None:
     admin = FakeAdmin(acls={(99, "x", 98, "User:a", "*", 97, 3)})
-    found = acls.read(admin, ["User:a"])
-    assert found == frozenset([Acl("User:a", "99", "x", "98", "97")])
-    assert acls.delete(admin, list(found)) == {}
+    read_acls = acls.read(admin, ["User:a"])
+    assert read_acls == frozenset([Acl("User:a", "99", "x", "98", "97")])
+    assert acls.delete(admin, list(read_acls)) == {}
     assert admin.acls == set()
 
 
@@ -80,8 +80,8 @@ def test_each_refusal_is_returned(message: str | None) -> None:
 
 def test_a_filter_that_is_refused_is_returned() -> None:
     admin: Any = FakeAdmin()
-    part = admin.part(INVALID, matching_acls=[])
-    admin.send = lambda _: SimpleNamespace(filter_results=[part])
+    result = admin.part(INVALID, matching_acls=[])
+    admin.send = lambda _: SimpleNamespace(filter_results=[result])
     assert acls.delete(admin, [READ]) == {READ: "not today"}
 
 

@@ -30,13 +30,13 @@ class Admin:
 
     def create_topics(self, topics: Mapping[str, Any], raise_errors: bool) -> None:
         assert not raise_errors
-        wanted = topics[TOPIC]
-        self.partitions = [wanted["assignments"][index] for index in sorted(wanted["assignments"])]
-        self.config = wanted["configs"]
+        topic = topics[TOPIC]
+        self.partitions = [topic["assignments"][index] for index in sorted(topic["assignments"])]
+        self.config = topic["configs"]
 
     def create_partitions(self, topics: Mapping[str, Any]) -> None:
         assert self.partitions is not None
-        sizes = {len(one) for one in (*self.partitions, *topics[TOPIC]["assignments"])}
+        sizes = {len(replicas) for replicas in (*self.partitions, *topics[TOPIC]["assignments"])}
         if len(sizes) > 1:
             raise library.errors.InvalidReplicationAssignmentError
         self.partitions += topics[TOPIC]["assignments"]
@@ -55,7 +55,7 @@ class Admin:
 
     def describe_topics(self, names: list[str]) -> list[dict[str, Any]]:
         assert names == [TOPIC]
-        found = [
+        partitions = [
             {
                 "partition_index": index,
                 "leader_id": -1 if self.leaderless else replicas[0],
@@ -63,7 +63,7 @@ class Admin:
             }
             for index, replicas in enumerate(self.partitions or ())
         ]
-        return [{"name": TOPIC, "partitions": found}]
+        return [{"name": TOPIC, "partitions": partitions}]
 
     def elect_leaders(self, kind: int, topics: Mapping[str, Any], raise_errors: bool) -> None:
         assert (kind, raise_errors) == (canary.PREFERRED, False)
@@ -71,8 +71,8 @@ class Admin:
 
 
 def test_each_broker_is_the_preferred_leader_of_one_partition() -> None:
-    found = canary.assignments([3, 1, 2], 3)
-    assert found == {0: [1, 2, 3], 1: [2, 3, 1], 2: [3, 1, 2]}
+    assigned = canary.assignments([3, 1, 2], 3)
+    assert assigned == {0: [1, 2, 3], 1: [2, 3, 1], 2: [3, 1, 2]}
     assert canary.assignments([7], 3) == {0: [7]}
     assert canary.assignments([1, 2, 3, 4], 2)[3] == [4, 1]
 
@@ -84,7 +84,7 @@ def test_the_topic_takes_records_while_one_replica_is_missing(
     admin = Admin()
     assert canary.led_partition(admin, brokers[0], brokers, 3) is None, "it is only being made"
     assert int(admin.config["min.insync.replicas"]) == min_isr
-    led = [canary.led_partition(admin, one, brokers, 3) for one in brokers]
+    led = [canary.led_partition(admin, broker, brokers, 3) for broker in brokers]
     assert led == list(range(len(brokers)))
     assert admin.elected == []
 
@@ -95,8 +95,10 @@ def test_a_new_broker_gets_a_partition(former: list[list[int]]) -> None:
     assert canary.led_partition(admin, 5, brokers, 2) is None, "it is only being made"
     partitions = list(admin.partitions or ())
     assert partitions == [[1, 2], [2, 1], *former, [5, 9], [9, 1]]
-    found = {partitions[canary.led_partition(admin, one, brokers, 2) or 0][0] for one in brokers}
-    assert found == set(brokers)
+    leaders = {
+        partitions[canary.led_partition(admin, broker, brokers, 2) or 0][0] for broker in brokers
+    }
+    assert leaders == set(brokers)
     assert admin.partitions == partitions
 
 
@@ -115,9 +117,9 @@ def test_the_topic_is_brought_to_the_size_of_the_cluster(
 ) -> None:
     admin, led = Admin(partitions), {}
     for _ in range(3):
-        led = {one: canary.led_partition(admin, one, brokers, 3) for one in brokers}
+        led = {broker: canary.led_partition(admin, broker, brokers, 3) for broker in brokers}
     assert admin.partitions
-    assert {len(one) for one in admin.partitions} == {min(3, len(brokers))}
+    assert {len(replicas) for replicas in admin.partitions} == {min(3, len(brokers))}
     assert {broker: admin.partitions[index or 0][0] for broker, index in led.items()} == {
         broker: broker for broker in brokers
     }

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.host.certificate_expiry import (
-    ending,
     lines,
 )
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.certificate_expiry import (
@@ -56,17 +55,17 @@ def listener(folder: Path, pem: str) -> Iterator[str]:
 
 @pytest.fixture
 def authority(tmp_path: Path) -> certificates.Authority:
-    found = certificates.new_authority("test")
-    (tmp_path / "ca.pem").write_text(found.certificate)
-    (tmp_path / "client.pem").write_text(certificates.issue(found, NODE))
-    return found
+    new_authority = certificates.new_authority("test")
+    (tmp_path / "ca.pem").write_text(new_authority.certificate)
+    (tmp_path / "client.pem").write_text(certificates.issue(new_authority, NODE))
+    return new_authority
 
 
-def connection(folder: Path, **more: str) -> Connection:
+def connection(folder: Path, **overrides: str) -> Connection:
     paths = {"truststore": folder / "ca.pem", "keystore": folder / "client.pem"}
     stores = {f"ssl.{kind}.location": str(path) for kind, path in paths.items()}
     types = {f"ssl.{kind}.type": "PEM" for kind in paths}
-    return Connection.of({"security.protocol": "SSL", **stores, **types, **more}, ["k1:9094"])
+    return Connection.of({"security.protocol": "SSL", **stores, **types, **overrides}, ["k1:9094"])
 
 
 @pytest.mark.parametrize(("days", "wrong", "soon"), [(100, 0, 0), (20, 0, 1), (1, 1, 0)])
@@ -80,11 +79,11 @@ def test_the_days_that_are_left_decide(
 ) -> None:
     monkeypatch.setattr(certificates, "LEAF_DAYS", days)
     with listener(tmp_path, certificates.issue(authority, NODE)) as address:
-        (found,) = shown(connection(tmp_path), [address, "127.0.0.1:1"])
-    assert days - 1 < found.days < days
-    sentences = lines([found])
-    assert [len(one) for one in sentences] == [wrong, soon]
-    assert all(address in line for one in sentences for line in one)
+        (presented,) = shown(connection(tmp_path), [address, "127.0.0.1:1"])
+    assert days - 1 < presented.days < days
+    sentences = lines([presented])
+    assert [len(sentences_of_kind) for sentences_of_kind in sentences] == [wrong, soon]
+    assert all(address in line for sentences_of_kind in sentences for line in sentences_of_kind)
 
 
 def test_an_expired_certificate_is_wrong(
@@ -101,33 +100,17 @@ def test_one_of_another_authority_is_wrong(
     tmp_path: Path, authority: certificates.Authority
 ) -> None:
     del authority
-    other = certificates.issue(certificates.new_authority("other"), NODE)
-    with listener(tmp_path, other) as address:
+    foreign = certificates.issue(certificates.new_authority("other"), NODE)
+    with listener(tmp_path, foreign) as address:
         wrong, _ = lines(shown(connection(tmp_path), [address]))
     assert address in "".join(wrong)
-
-
-@pytest.mark.parametrize(("days", "found"), [(100, False), (20, False), (1, True), (0, True)])
-def test_files_that_end_soon_are_found(
-    days: int,
-    found: bool,
-    tmp_path: Path,
-    authority: certificates.Authority,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(certificates, "LEAF_DAYS", days)
-    path = tmp_path / "node.pem"
-    path.write_text(certificates.issue(authority, NODE))
-    (tmp_path / "none.pem").write_text("no certificate")
-    paths = [str(path), str(tmp_path / "none.pem"), str(tmp_path / "absent.pem")]
-    assert ending(paths) == ([str(path)] if found else [])
 
 
 def test_one_without_the_name_of_its_host_is_wrong_where_clients_look_at_names(
     tmp_path: Path, authority: certificates.Authority
 ) -> None:
-    other = replace(NODE, names=("k2",))
-    with listener(tmp_path, certificates.issue(authority, other)) as address:
+    other_name = replace(NODE, names=("k2",))
+    with listener(tmp_path, certificates.issue(authority, other_name)) as address:
         wrong, _ = lines(shown(connection(tmp_path), [address]))
         unchecked = {"ssl.endpoint.identification.algorithm": ""}
         assert not lines(shown(connection(tmp_path, **unchecked), [address]))[0]

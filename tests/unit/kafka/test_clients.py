@@ -59,11 +59,11 @@ def test_each_client_connects_as_its_connection_describes(
 def test_kafka_python_knows_every_setting_of_a_connection(kind: str) -> None:
     stores = {f"ssl.{store}.type": "PEM" for store in ("truststore", "keystore")}
     stores |= {f"ssl.{store}.location": "/x" for store in ("truststore", "keystore")}
-    more = {"ssl.key.password": "k", "ssl.endpoint.identification.algorithm": ""}
-    settings = Connection(("a:1",), {**SASL, **stores, **more}).settings()
+    options = {"ssl.key.password": "k", "ssl.endpoint.identification.algorithm": ""}
+    settings = Connection(("a:1",), {**SASL, **stores, **options}).settings()
     assert len(settings) == 10
-    known = getattr(library, f"Kafka{kind}").DEFAULT_CONFIG
-    assert {*settings, "kafka_client", "reconnect_backoff_max_ms"} <= set(known)
+    defaults = getattr(library, f"Kafka{kind}").DEFAULT_CONFIG
+    assert {*settings, "kafka_client", "reconnect_backoff_max_ms"} <= set(defaults)
 
 
 def test_a_connection_that_describes_no_security_makes_no_client() -> None:
@@ -75,10 +75,10 @@ def test_a_connection_that_describes_no_security_makes_no_client() -> None:
 
 
 def networked(
-    monkeypatch: pytest.MonkeyPatch, known: int | None, waiting: frozenset[str] = frozenset()
+    monkeypatch: pytest.MonkeyPatch, least_loaded: int | None, waiting: frozenset[str] = frozenset()
 ) -> None:
     manager: Any = SimpleNamespace(
-        least_loaded_node=lambda: known,
+        least_loaded_node=lambda: least_loaded,
         cluster=SimpleNamespace(bootstrap_brokers=lambda: BOOTSTRAP),
         connection_delay=lambda node: 1.0 if node in waiting else 0.0,
         get_connection=lambda node: None,
@@ -91,7 +91,7 @@ def asked(client: Any) -> set[object]:
 
 
 @pytest.mark.parametrize(
-    ("known", "waiting", "expected"),
+    ("least_loaded", "waiting", "expected"),
     [
         (3, set(), {3}),
         (None, set(), {"bootstrap-0", "bootstrap-1"}),
@@ -100,9 +100,12 @@ def asked(client: Any) -> set[object]:
     ],
 )
 def test_a_client_that_reaches_nobody_goes_back_to_its_bootstrap_addresses(
-    monkeypatch: pytest.MonkeyPatch, known: int | None, waiting: set[str], expected: set[object]
+    monkeypatch: pytest.MonkeyPatch,
+    least_loaded: int | None,
+    waiting: set[str],
+    expected: set[object],
 ) -> None:
-    networked(monkeypatch, known, frozenset(waiting))
+    networked(monkeypatch, least_loaded, frozenset(waiting))
     assert asked(rebootstrapping()) == expected
 
 
@@ -117,8 +120,8 @@ def test_a_pinned_client_asks_no_other_broker(monkeypatch: pytest.MonkeyPatch) -
 class Consumer:
     """Gives one record of each partition at a poll, up to `given` of each."""
 
-    def __init__(self, ends: dict[str, int], given: int = 100) -> None:
-        self.ends, self.given = ends, given
+    def __init__(self, ends: dict[str, int], most: int = 100) -> None:
+        self.ends, self.given = ends, most
         self.next = dict.fromkeys(ends, 0)
 
     def assignment(self) -> set[str]:
@@ -129,12 +132,12 @@ class Consumer:
         return dict(self.ends)
 
     def poll(self, timeout_ms: int) -> dict[str, list[str]]:
-        found = {}
+        polled = {}
         for partition, offset in self.next.items():
             if offset < min(self.given, self.ends[partition]):
-                found[partition] = [f"{partition}{offset}"]
+                polled[partition] = [f"{partition}{offset}"]
                 self.next[partition] += 1
-        return found
+        return polled
 
     def position(self, partition: str) -> int | None:
         return self.next[partition] or None
@@ -147,30 +150,34 @@ def test_everything_to_the_ends_is_read() -> None:
 
 
 def test_what_is_not_read_in_time_is_named() -> None:
-    found = read_to_ends(Consumer({"a": 2, "b": 1}, given=1), time.monotonic() + 0.05)
-    assert [next(found), next(found)] == ["a0", "b0"]
+    records = read_to_ends(Consumer({"a": 2, "b": 1}, most=1), time.monotonic() + 0.05)
+    assert [next(records), next(records)] == ["a0", "b0"]
     with pytest.raises(TimeoutError, match=r"not read to the end in time: a$"):
-        next(found)
+        next(records)
 
 
 # Transactions
 
 
 def manager() -> Any:
-    found = library.TransactionManager(transactional_id="t", api_version=(4, 0))
-    found.set_producer_id_and_epoch(library.ProducerIdAndEpoch(1, 0))
-    found._current_state = library.TransactionState.READY
-    return found
+    transactions = library.TransactionManager(transactional_id="t", api_version=(4, 0))
+    transactions.set_producer_id_and_epoch(library.ProducerIdAndEpoch(1, 0))
+    transactions._current_state = library.TransactionState.READY
+    return transactions
 
 
-def producer(**more: Any) -> Any:
+def producer(**methods: Any) -> Any:
     sender = SimpleNamespace(wakeup=lambda: None, force_close=lambda: None, join=lambda _: None)
     plain = {"init_transactions": lambda: None, "close": lambda timeout: None, "_sender": sender}
-    return SimpleNamespace(**{**plain, **more})
+    return SimpleNamespace(**{**plain, **methods})
 
 
-def transactional(found: Any, wakeup: Callable[[], None] = lambda: None) -> TransactionalProducer:
-    made = producer(_transaction_manager=found, begin_transaction=found.begin_transaction)
+def transactional(
+    transactions: Any, wakeup: Callable[[], None] = lambda: None
+) -> TransactionalProducer:
+    made = producer(
+        _transaction_manager=transactions, begin_transaction=transactions.begin_transaction
+    )
     made._sender.wakeup = wakeup
     return TransactionalProducer(made)
 
@@ -185,15 +192,17 @@ def test_a_step_without_an_answer_ends(monkeypatch: pytest.MonkeyPatch, step: st
 
 
 def test_an_answered_step_returns() -> None:
-    found = manager()
-    made = transactional(found, lambda: found.next_request_handler(has_incomplete_batches=False))
+    transactions = manager()
+    made = transactional(
+        transactions, lambda: transactions.next_request_handler(has_incomplete_batches=False)
+    )
     made.begin()
     made.commit()
-    assert found._test_is_ready()
+    assert transactions._test_is_ready()
 
 
 def no_coordinator(**_: object) -> None:
-    raise errors.KafkaTimeoutError("no coordinator")  # noqa: EM101, TRY003, RUF100 - as the client
+    raise errors.KafkaTimeoutError("no coordinator")  # noqa: TRY003 - as the client
 
 
 def test_a_producer_that_is_not_initialized_is_closed() -> None:
@@ -214,13 +223,13 @@ def test_a_producer_that_does_not_close_is_reported(caplog: pytest.LogCaptureFix
 
 def test_the_client_still_needs_a_new_producer_after_an_expired_batch() -> None:
     """When this fails, kafka-python asks for a new producer id, and the ledger can do less."""
-    found = library.TransactionManager(api_version=(4, 0))
-    found.set_producer_id_and_epoch(library.ProducerIdAndEpoch(1, 0))
-    found._current_state = library.TransactionState.READY
-    found.reset_producer_id()
-    found.init_producer_id()
-    assert not found.has_producer_id()
-    assert found.next_request_handler(has_incomplete_batches=True) is None
+    transactions = library.TransactionManager(api_version=(4, 0))
+    transactions.set_producer_id_and_epoch(library.ProducerIdAndEpoch(1, 0))
+    transactions._current_state = library.TransactionState.READY
+    transactions.reset_producer_id()
+    transactions.init_producer_id()
+    assert not transactions.has_producer_id()
+    assert transactions.next_request_handler(has_incomplete_batches=True) is None
 
 
 def test_the_client_still_commits_what_it_should_not() -> None:
@@ -229,26 +238,26 @@ def test_the_client_still_commits_what_it_should_not() -> None:
     An expired batch leaves its transaction as it was, and a commit that waits while the epoch is
     bumped, which aborts the transaction, is reported as done.
     """
-    found = manager()
-    expired = found.classify_batch_error(errors.KafkaTimeoutError("expired"), batch=None)
+    transactions = manager()
+    expired = transactions.classify_batch_error(errors.KafkaTimeoutError("expired"), batch=None)
     assert expired == library.TransactionManager.ERROR_CLASS_RETRIABLE
-    found.begin_transaction()
-    found._transaction_started = True
-    result = found.begin_commit()
-    found.bump_producer_id_and_epoch()
-    found.next_request_handler(has_incomplete_batches=True)
-    found._complete_epoch_bump()
+    transactions.begin_transaction()
+    transactions._transaction_started = True
+    result = transactions.begin_commit()
+    transactions.bump_producer_id_and_epoch()
+    transactions.next_request_handler(has_incomplete_batches=True)
+    transactions._complete_epoch_bump()
     with pytest.raises(errors.KafkaError, match="Invalid transition"):
-        found.next_request_handler(has_incomplete_batches=False)
+        transactions.next_request_handler(has_incomplete_batches=False)
     assert result.succeeded
 
 
 def test_the_client_still_speaks_the_transactions_of_before_kip_890() -> None:
     """When this fails, `ledger.verdict.CLAIM_ONCE` and decision 20 claim too little."""
-    found = manager()
-    found.begin_transaction()
-    found.begin_commit()
-    (_, _, handler), *_ = found._pending_requests
+    transactions = manager()
+    transactions.begin_transaction()
+    transactions.begin_commit()
+    (_, _, handler), *_ = transactions._pending_requests
     assert handler.request._max_version == 3
 
 
@@ -271,6 +280,6 @@ def test_a_connection_whose_handshake_gets_no_answer_is_given_up(
         with pytest.raises(errors.KafkaError):
             clients.admin(secured, bootstrap_timeout_ms=3000)
         server.join()
-        for one in taken:
-            one.close()
+        for connection in taken:
+            connection.close()
     assert len(taken) == 2

@@ -104,17 +104,17 @@ def test_what_the_tests_write_for_programs_is_read_back(tmp_path: Path) -> None:
     connection = Connection(("k1:9092", "k2:9092"), {**PEM, "ssl.key.password": "p=q"})
     path = write_client_config(connection, tmp_path / "client.properties", request_timeout_ms=5)
     assert path.stat().st_mode & 0o777 == 0o600
-    found = Connection.read(path)
-    assert found.bootstrap == connection.bootstrap
-    assert found.properties == {**connection.properties, "request.timeout.ms": "5"}
+    connection_read = Connection.read(path)
+    assert connection_read.bootstrap == connection.bootstrap
+    assert connection_read.properties == {**connection.properties, "request.timeout.ms": "5"}
 
 
 # TLS
 
 
 def test_pem_stores_are_files_of_certificates_and_keys() -> None:
-    found = Connection(("k1:9092",), {**PEM, **KEY, "ssl.key.password": "p"}).security()
-    assert found == {
+    config = Connection(("k1:9092",), {**PEM, **KEY, "ssl.key.password": "p"}).security()
+    assert config == {
         "security_protocol": "SSL",
         "ssl_cafile": "/etc/ca.pem",
         "ssl_certfile": "/etc/own.pem",
@@ -131,18 +131,18 @@ def test_without_stores_the_system_knows_the_authorities() -> None:
 @pytest.mark.parametrize("kind", [None, "JKS", "PKCS12"])
 def test_a_store_that_is_not_pem_is_refused(store: str, kind: str | None) -> None:
     properties = {**PEM, **KEY, f"ssl.{store}.type": kind}
-    given = {key: value for key, value in properties.items() if value is not None}
+    configured = {key: value for key, value in properties.items() if value is not None}
     with pytest.raises(ConnectionDescriptionError, match=rf"set ssl\.{store}\.type: PEM"):
-        Connection(("k1:9092",), given).security()
+        Connection(("k1:9092",), configured).security()
 
 
 @pytest.mark.parametrize(("algorithm", "checked"), [("", False), ("https", True), (None, True)])
 def test_an_empty_algorithm_turns_the_check_of_host_names_off(
     algorithm: str | None, checked: bool
 ) -> None:
-    more = {} if algorithm is None else {"ssl.endpoint.identification.algorithm": algorithm}
-    found = Connection(("k1:9092",), {**PEM, **more}).security()
-    assert found.get("ssl_check_hostname", True) is checked
+    properties = {} if algorithm is None else {"ssl.endpoint.identification.algorithm": algorithm}
+    config = Connection(("k1:9092",), {**PEM, **properties}).security()
+    assert config.get("ssl_check_hostname", True) is checked
 
 
 def test_stores_of_an_open_listener_are_not_read() -> None:
@@ -172,8 +172,8 @@ def test_the_user_is_read_from_the_jaas_text(jaas: str, user: str, password: str
 
 def test_sasl_over_tls_has_both() -> None:
     jaas = {"sasl.mechanism": "PLAIN", "sasl.jaas.config": 'username="u" password="p"'}
-    found = Connection(("k:1",), {**PEM, **jaas, "security.protocol": "SASL_SSL"}).security()
-    assert (found["ssl_cafile"], found["sasl_mechanism"]) == ("/etc/ca.pem", "PLAIN")
+    config = Connection(("k:1",), {**PEM, **jaas, "security.protocol": "SASL_SSL"}).security()
+    assert (config["ssl_cafile"], config["sasl_mechanism"]) == ("/etc/ca.pem", "PLAIN")
 
 
 @pytest.mark.parametrize(
@@ -206,8 +206,8 @@ def test_a_user_of_scram_is_connected_as(password: str) -> None:
 
 def test_a_name_is_sent_as_scram_has_it() -> None:
     """kafka-python sends it as it is, and Kafka takes that for no message of SCRAM (RFC 5802)."""
-    found = scram('username="CN=a,O=b" password="p"')
-    assert found["sasl_plain_username"] == "CN=3Da=2CO=3Db"
+    config = scram('username="CN=a,O=b" password="p"')
+    assert config["sasl_plain_username"] == "CN=3Da=2CO=3Db"
     plain = {"security_protocol": "SASL_SSL", "sasl_mechanism": "PLAIN"}
     jaas = 'PlainLoginModule required username="a=b" password="p";'
     assert security(**plain, sasl_jaas_config=jaas)["sasl_plain_username"] == "a=b"

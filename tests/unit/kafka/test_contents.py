@@ -33,8 +33,8 @@ class Admin:
     def _describe_topics(self) -> Any:
         leaders = enumerate((1, DEAD, -1))
         partitions = [
-            {"partition_index": i, "leader_id": x, "replica_nodes": [1, 2], "isr_nodes": [1]}
-            for i, x in leaders
+            {"partition_index": i, "leader_id": leader, "replica_nodes": [1, 2], "isr_nodes": [1]}
+            for i, leader in leaders
         ]
         return [{"name": "t", "error_code": 0, "partitions": partitions}]
 
@@ -48,7 +48,7 @@ class Admin:
         log = {"leader_id": 1, "leader_epoch": 7, "high_watermark": 9}
         return {"topics": [{"partitions": [{**log, "current_voters": [], "observers": []}]}]}
 
-    def _describe_configs(self, asked: Any, **_: object) -> Any:
+    def _describe_configs(self, resources: Any, **_: object) -> Any:
         return {"topic": {"t": {"min.insync.replicas": {"value": "2"}}}}
 
     def _describe_features(self) -> Any:
@@ -69,8 +69,8 @@ READING = Reading(
 
 @pytest.fixture(autouse=True)
 def _reading(monkeypatch: pytest.MonkeyPatch) -> None:
-    def read(admin: Admin, wanted: Callable[[str], bool], _most: int) -> Reading:
-        assert wanted("any")
+    def read(admin: Admin, chosen: Callable[[str], bool], _most: int) -> Reading:
+        assert chosen("any")
         if "groups" in admin.failing:
             raise NO_ANSWER
         return READING
@@ -80,12 +80,12 @@ def _reading(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_groups_have_their_lag_by_partition() -> None:
     """None where it is not known: of a partition without an end, or nothing is committed."""
-    found, more = contents.read(Admin())
-    assert [one.min_isr for one in found.partitions] == [2, 2, 2]
-    assert more["features"] == {"metadata.version": 29}
-    assert more["quorum_error"] == ""
-    assert more["groups_errors"] == [*READING.problems]
-    assert more["groups"] == [
+    snapshot, details = contents.read(Admin())
+    assert [partition.min_isr for partition in snapshot.partitions] == [2, 2, 2]
+    assert details["features"] == {"metadata.version": 29}
+    assert details["quorum_error"] == ""
+    assert details["groups_errors"] == [*READING.problems]
+    assert details["groups"] == [
         {"id": "classic", "state": "Stable", "members": 2, "lags": {"t": [3, None, None]}},
         {"id": "shared", "state": "Empty", "members": None, "lags": {}},
     ]
@@ -96,17 +96,17 @@ def test_groups_have_their_lag_by_partition() -> None:
     [("describe_features", "features"), ("describe_configs", ""), ("groups", "groups")],
 )
 def test_a_part_without_an_answer_costs_itself_alone(request_: str, lost: str) -> None:
-    found, more = contents.read(Admin(request_))
-    assert found.quorum is not None
-    assert len(found.partitions) == 3
-    assert all(bool(more[name]) == (name != lost) for name in ("features", "groups"))
+    snapshot, details = contents.read(Admin(request_))
+    assert snapshot.quorum is not None
+    assert len(snapshot.partitions) == 3
+    assert all(bool(details[name]) == (name != lost) for name in ("features", "groups"))
 
 
 def test_a_dead_quorum_is_named_and_all_else_is_there() -> None:
-    found, more = contents.read(Admin("describe_metadata_quorum"))
-    assert found.quorum is None
-    assert more["quorum_error"] == "KafkaTimeoutError: no answer"
-    assert more["groups"]
+    snapshot, details = contents.read(Admin("describe_metadata_quorum"))
+    assert snapshot.quorum is None
+    assert details["quorum_error"] == "KafkaTimeoutError: no answer"
+    assert details["groups"]
 
 
 def test_a_broker_without_metadata_is_no_answer() -> None:

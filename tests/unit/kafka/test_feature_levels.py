@@ -17,13 +17,15 @@ class Admin:
     """An admin client with features, whose controller gives one answer."""
 
     def __init__(
-        self, whole: tuple[int, str | None] = OK, parts: list[tuple[int, str | None]] | None = None
+        self,
+        overall: tuple[int, str | None] = OK,
+        results: list[tuple[int, str | None]] | None = None,
     ) -> None:
-        found = [
+        entries = [
             SimpleNamespace(error_code=code, error_message=text)
-            for code, text in (whole, *(parts or ()))
+            for code, text in (overall, *(results or ()))
         ]
-        self._answer, self._manager = SimpleNamespace(**vars(found[0]), results=found[1:]), self
+        self._answer, self._manager = SimpleNamespace(**vars(entries[0]), results=entries[1:]), self
         self.sent: list[Any] = []
 
     def describe_features(self) -> dict[str, Any]:
@@ -33,8 +35,8 @@ class Admin:
             "gone.version": {"finalized": (0, 1)},
         }
 
-    def _build_feature_updates(self, wanted: dict[str, int]) -> Any:
-        return library.KafkaAdminClient._build_feature_updates(wanted)
+    def _build_feature_updates(self, levels: dict[str, int]) -> Any:
+        return library.KafkaAdminClient._build_feature_updates(levels)
 
     def _send_request_to_controller(self, request: Any) -> Any:
         self.sent.append(request)
@@ -51,7 +53,7 @@ def test_what_is_supported_and_what_is_finalized() -> None:
 
 @pytest.mark.parametrize("validate_only", [False, True])
 def test_a_level_is_raised_and_never_lowered(validate_only: bool) -> None:
-    admin = Admin(parts=[OK])
+    admin = Admin(results=[OK])
     assert features.update(admin, {"metadata.version": 30}, validate_only=validate_only) == ""
     (request,) = admin.sent
     (update,) = request.feature_updates
@@ -64,7 +66,7 @@ def test_a_level_is_raised_and_never_lowered(validate_only: bool) -> None:
     "admin",
     [
         Admin((UPDATE_FAILED, "not today")),
-        Admin(parts=[OK, (UPDATE_FAILED, "not today")]),
+        Admin(results=[OK, (UPDATE_FAILED, "not today")]),
     ],
 )
 def test_what_the_controller_refuses_is_returned(admin: Admin) -> None:

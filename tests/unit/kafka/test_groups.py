@@ -33,7 +33,7 @@ LOADING, NOT_LEADER, NOT_FOUND, NO_TOPIC = 14, 6, 69, 3
 
 @dataclass
 class Stored:
-    """A group of a cluster; `code` is the error code of all questions about it."""
+    """A group of a cluster."""
 
     coordinator: int = 1
     state: str = "Stable"
@@ -41,22 +41,24 @@ class Stored:
     members: int = 1
     committed: dict[tuple[str, int], int] = field(default_factory=dict)
     code: int = 0
+    """The error code of all questions about the group."""
 
 
 @dataclass
 class FakeBrokers:
-    """An admin client of a cluster: partition -> leader and end, and groups by name.
-
-    Of `down` brokers no answer comes. `asked` has broker and request, in the order of requests.
-    """
+    """An admin client of a cluster."""
 
     groups: dict[str, Stored] = field(default_factory=dict)
+    """Groups by name."""
     partitions: dict[tuple[str, int], tuple[int, int]] = field(default_factory=dict)
+    """Partition -> leader and end."""
     brokers: tuple[int, ...] = (1, 2, 3)
     down: tuple[int, ...] = ()
+    """Brokers of which no answer comes."""
     known: tuple[int, ...] = ()
     updates: list[int] = field(default_factory=list)
     asked: list[tuple[int | None, Any]] = field(default_factory=list)
+    """Broker and request, in the order of requests."""
 
     @property
     def _manager(self) -> FakeBrokers:
@@ -66,7 +68,9 @@ class FakeBrokers:
     def cluster(self) -> Any:
         """What the client knows: the brokers of its last metadata."""
         return SimpleNamespace(
-            brokers=lambda: [SimpleNamespace(node_id=one) for one in self.known or self.brokers],
+            brokers=lambda: [
+                SimpleNamespace(node_id=node_id) for node_id in self.known or self.brokers
+            ],
             request_update=lambda: self.updates.append(1),
         )
 
@@ -76,11 +80,11 @@ class FakeBrokers:
 
         return asyncio.run(answered())
 
-    async def wait_for(self, answer: Any, timeout_ms: int) -> Any:
+    async def wait_for(self, response: Any, timeout_ms: int) -> Any:
         assert timeout_ms == groups.REQUEST_MS
-        if not isinstance(answer, SimpleNamespace):
-            raise answer.exception
-        return answer
+        if not isinstance(response, SimpleNamespace):
+            raise response.exception
+        return response
 
     def send(self, request: Any, node_id: int | None = None) -> Any:
         self.asked.append((node_id, request))
@@ -91,36 +95,42 @@ class FakeBrokers:
 
     def requests(self, name: str) -> list[tuple[int | None, Any]]:
         """Return the requests of a kind with the brokers that got them."""
-        return [(node, one) for node, one in self.asked if type(one).__name__ == name]
+        return [(node, request) for node, request in self.asked if type(request).__name__ == name]
 
-    def _MetadataRequest(self, request: Any, _: int | None) -> Any:  # noqa: N802, RUF100 - as kafka-python's
+    def _MetadataRequest(self, request: Any, _: int | None) -> Any:
         def topic(name: str) -> Any:
-            own = {index: led for (one, index), led in self.partitions.items() if one == name}
+            partitions = {
+                index: led
+                for (topic_name, index), led in self.partitions.items()
+                if topic_name == name
+            }
             return SimpleNamespace(
                 name=name,
-                error_code=0 if own else NO_TOPIC,
+                error_code=0 if partitions else NO_TOPIC,
                 partitions=[
                     SimpleNamespace(partition_index=index, leader_id=leader)
-                    for index, (leader, _) in own.items()
+                    for index, (leader, _) in partitions.items()
                 ],
             )
 
         return SimpleNamespace(
-            brokers=[SimpleNamespace(node_id=one) for one in self.brokers],
-            topics=[topic(one.name) for one in request.topics],
+            brokers=[SimpleNamespace(node_id=node_id) for node_id in self.brokers],
+            topics=[topic(topic_request.name) for topic_request in request.topics],
         )
 
-    def _ListGroupsRequest(self, _: Any, node: int | None) -> Any:  # noqa: N802, RUF100 - as above
-        own = {name: one for name, one in self.groups.items() if one.coordinator == node}
-        found = [
-            SimpleNamespace(group_id=name, group_state=one.state, group_type=one.type)
-            for name, one in own.items()
+    def _ListGroupsRequest(self, _: Any, node: int | None) -> Any:
+        coordinated = {
+            name: group for name, group in self.groups.items() if group.coordinator == node
+        }
+        listed = [
+            SimpleNamespace(group_id=name, group_state=group.state, group_type=group.type)
+            for name, group in coordinated.items()
         ]
-        return SimpleNamespace(error_code=0, groups=found)
+        return SimpleNamespace(error_code=0, groups=listed)
 
-    def _DescribeGroupsRequest(self, request: Any, _: int | None) -> Any:  # noqa: N802, RUF100 - as above
+    def _DescribeGroupsRequest(self, request: Any, _: int | None) -> Any:
         names = request.groups if request.API_KEY == CLASSIC_GROUPS else request.group_ids
-        found = [
+        entries = [
             SimpleNamespace(
                 group_id=name,
                 error_code=self.groups[name].code,
@@ -128,36 +138,44 @@ class FakeBrokers:
             )
             for name in names
         ]
-        return SimpleNamespace(groups=found)
+        return SimpleNamespace(groups=entries)
 
-    def _OffsetFetchRequest(self, request: Any, _: int | None) -> Any:  # noqa: N802, RUF100 - as above
+    def _OffsetFetchRequest(self, request: Any, _: int | None) -> Any:
         def group(name: str) -> Any:
-            own = self.groups[name]
+            stored = self.groups[name]
             topics = [
                 SimpleNamespace(
                     name=topic,
                     partitions=[
-                        SimpleNamespace(partition_index=index, error_code=0, committed_offset=one)
+                        SimpleNamespace(
+                            partition_index=index, error_code=0, committed_offset=offset
+                        )
                     ],
                 )
-                for (topic, index), one in own.committed.items()
+                for (topic, index), offset in stored.committed.items()
             ]
-            return SimpleNamespace(group_id=name, error_code=own.code, topics=topics)
+            return SimpleNamespace(group_id=name, error_code=stored.code, topics=topics)
 
-        return SimpleNamespace(groups=[group(one.group_id) for one in request.groups])
+        return SimpleNamespace(groups=[group(requested.group_id) for requested in request.groups])
 
-    def _ListOffsetsRequest(self, request: Any, node: int | None) -> Any:  # noqa: N802, RUF100 - as above
-        def partition(topic: str, one: Any) -> Any:
-            assert one.timestamp == -1
-            leader, end = self.partitions[topic, one.partition_index]
+    def _ListOffsetsRequest(self, request: Any, node: int | None) -> Any:
+        def partition(topic: str, requested: Any) -> Any:
+            assert requested.timestamp == -1
+            leader, end = self.partitions[topic, requested.partition_index]
             code = 0 if leader == node and end >= 0 else NOT_LEADER
-            return SimpleNamespace(partition_index=one.partition_index, error_code=code, offset=end)
+            return SimpleNamespace(
+                partition_index=requested.partition_index, error_code=code, offset=end
+            )
 
         topics = [
             SimpleNamespace(
-                name=one.name, partitions=[partition(one.name, x) for x in one.partitions]
+                name=topic.name,
+                partitions=[
+                    partition(topic.name, partition_request)
+                    for partition_request in topic.partitions
+                ],
             )
-            for one in request.topics
+            for topic in request.topics
         ]
         return SimpleNamespace(topics=topics)
 
@@ -171,11 +189,11 @@ def test_all_is_read_with_one_request_of_a_kind_to_each_broker() -> None:
         {f"g{n}": Stored(1 + n % 3, committed={("t", n % 6): n}) for n in range(30)},
         {("t", n): (1 + n % 2, 100 + n) for n in range(6)},
     )
-    found = everything(admin)
-    assert found.problems == ()
-    assert found.ends == {("t", n): 100 + n for n in range(6)}
-    assert found.groups["g7"] == Group("g7", "Stable", "classic", 1, {("t", 1): 7})
-    counts = {type(one).__name__ for _, one in admin.asked}
+    reading = everything(admin)
+    assert reading.problems == ()
+    assert reading.ends == {("t", n): 100 + n for n in range(6)}
+    assert reading.groups["g7"] == Group("g7", "Stable", "classic", 1, {("t", 1): 7})
+    counts = {type(request).__name__ for _, request in admin.asked}
     kinds = {name: [node for node, _ in admin.requests(name)] for name in counts}
     assert kinds == {
         "MetadataRequest": [1, 2, 3, 1],
@@ -189,7 +207,7 @@ def test_all_is_read_with_one_request_of_a_kind_to_each_broker() -> None:
 def test_thousands_of_groups_are_asked_for_in_batches() -> None:
     admin = FakeBrokers({f"g{n:04}": Stored(state="Empty") for n in range(450)})
     assert len(everything(admin).groups) == 450
-    sizes = [len(one.groups) for _, one in admin.requests("OffsetFetchRequest")]
+    sizes = [len(request.groups) for _, request in admin.requests("OffsetFetchRequest")]
     assert sizes == [200, 200, 50]
     # An empty group has no members: nobody needs to be asked.
     assert not admin.requests("DescribeGroupsRequest")
@@ -197,29 +215,29 @@ def test_thousands_of_groups_are_asked_for_in_batches() -> None:
 
 def test_too_many_groups_are_left_out_and_counted() -> None:
     admin = FakeBrokers({name: Stored() for name in ("c", "a", "d", "b")})
-    found = everything(admin, most=3)
-    assert ([*found.groups], found.skipped) == (["a", "b", "c"], 1)
+    reading = everything(admin, most=3)
+    assert ([*reading.groups], reading.skipped) == (["a", "b", "c"], 1)
     chosen = read(admin, lambda name: name in ("d", "b"), 3)
     assert ([*chosen.groups], chosen.skipped) == (["b", "d"], 0)
 
 
 def test_a_broker_that_is_down_costs_only_what_it_would_have_said() -> None:
-    own = {"a": Stored(1, committed={("t", 0): 5, ("t", 1): 5}), "b": Stored(2)}
-    admin = FakeBrokers(own, {("t", 0): (1, 9), ("t", 1): (2, 9)}, down=(2,))
-    found = everything(admin)
-    assert [*found.groups] == ["a"]
-    assert found.ends == {("t", 0): 9}
-    assert len(found.problems) == 2
-    assert found.problems[0].startswith("broker 2: NodeNotReadyError")
-    assert found.problems[1] == "t-1: broker 2"
+    stored = {"a": Stored(1, committed={("t", 0): 5, ("t", 1): 5}), "b": Stored(2)}
+    admin = FakeBrokers(stored, {("t", 0): (1, 9), ("t", 1): (2, 9)}, down=(2,))
+    reading = everything(admin)
+    assert [*reading.groups] == ["a"]
+    assert reading.ends == {("t", 0): 9}
+    assert len(reading.problems) == 2
+    assert reading.problems[0].startswith("broker 2: NodeNotReadyError")
+    assert reading.problems[1] == "t-1: broker 2"
 
 
 def test_a_partition_without_leader_and_one_whose_leader_moves_are_problems() -> None:
-    own = {"a": Stored(committed={("t", 0): 5, ("t", 1): 5, ("t", 2): 5})}
-    admin = FakeBrokers(own, {("t", 0): (-1, 9), ("t", 1): (1, -1), ("t", 2): (1, 7)})
-    found = everything(admin)
-    assert found.ends == {("t", 2): 7}
-    assert [*found.problems] == [
+    stored = {"a": Stored(committed={("t", 0): 5, ("t", 1): 5, ("t", 2): 5})}
+    admin = FakeBrokers(stored, {("t", 0): (-1, 9), ("t", 1): (1, -1), ("t", 2): (1, 7)})
+    reading = everything(admin)
+    assert reading.ends == {("t", 2): 7}
+    assert [*reading.problems] == [
         "t-0 has no leader",
         "the end of t-1: NotLeaderForPartitionError",
     ]
@@ -227,18 +245,18 @@ def test_a_partition_without_leader_and_one_whose_leader_moves_are_problems() ->
 
 def test_a_group_whose_coordinator_loads_is_a_problem_and_a_deleted_one_is_none() -> None:
     admin = FakeBrokers({"a": Stored(code=LOADING), "b": Stored(code=NOT_FOUND), "c": Stored()})
-    found = everything(admin)
-    assert found.groups["a"].committed is None
-    assert found.groups["a"].members is None
-    assert found.groups["b"].committed is None
-    assert found.groups["c"].committed == {}
-    assert [one for one in found.problems if "group b" in one] == []
-    assert len([one for one in found.problems if "group a: " in one]) == 2
+    reading = everything(admin)
+    assert reading.groups["a"].committed is None
+    assert reading.groups["a"].members is None
+    assert reading.groups["b"].committed is None
+    assert reading.groups["c"].committed == {}
+    assert [problem for problem in reading.problems if "group b" in problem] == []
+    assert len([problem for problem in reading.problems if "group a: " in problem]) == 2
 
 
 def test_a_deleted_topic_has_no_end_and_is_no_problem() -> None:
-    found = everything(FakeBrokers({"a": Stored(committed={("gone", 0): 5})}))
-    assert (found.ends, found.problems) == ({}, ())
+    reading = everything(FakeBrokers({"a": Stored(committed={("gone", 0): 5})}))
+    assert (reading.ends, reading.problems) == ({}, ())
 
 
 def test_no_committed_offset_is_none() -> None:
@@ -247,26 +265,26 @@ def test_no_committed_offset_is_none() -> None:
 
 
 def test_each_type_of_group_is_asked_as_it_answers() -> None:
-    own = {
+    stored = {
         "new": Stored(type="Consumer", members=2, committed={("t", 0): 1}),
         "share": Stored(type="Share"),
         "streams": Stored(type="Streams"),
         "old": Stored(type=None),
     }
-    admin = FakeBrokers(own, {("t", 0): (1, 3)})
-    found = everything(admin)
-    assert found.groups["new"] == Group("new", "Stable", "consumer", 2, {("t", 0): 1})
-    assert found.groups["share"] == Group("share", "Stable", "share", None, None)
-    assert found.groups["streams"].members is None
-    assert found.groups["old"].members == 1
-    assert [one.API_KEY for _, one in admin.requests("DescribeGroupsRequest")] == [15, 69]
-    (asked,) = (one for _, one in admin.requests("OffsetFetchRequest"))
-    assert {one.group_id for one in asked.groups} == {"new", "streams", "old"}
+    admin = FakeBrokers(stored, {("t", 0): (1, 3)})
+    reading = everything(admin)
+    assert reading.groups["new"] == Group("new", "Stable", "consumer", 2, {("t", 0): 1})
+    assert reading.groups["share"] == Group("share", "Stable", "share", None, None)
+    assert reading.groups["streams"].members is None
+    assert reading.groups["old"].members == 1
+    assert [request.API_KEY for _, request in admin.requests("DescribeGroupsRequest")] == [15, 69]
+    (fetch,) = (request for _, request in admin.requests("OffsetFetchRequest"))
+    assert {group.group_id for group in fetch.groups} == {"new", "streams", "old"}
 
 
 def test_a_broker_that_hangs_is_waited_for_once_in_a_reading() -> None:
-    own = {"a": Stored(1, committed={("t", 0): 5, ("t", 1): 5})}
-    admin = FakeBrokers(own, {("t", 0): (1, 9), ("t", 1): (2, 9)}, down=(2,))
+    stored = {"a": Stored(1, committed={("t", 0): 5, ("t", 1): 5})}
+    admin = FakeBrokers(stored, {("t", 0): (1, 9), ("t", 1): (2, 9)}, down=(2,))
     everything(admin)
     assert [node for node, _ in admin.asked].count(2) == 1
 
@@ -278,9 +296,9 @@ def test_a_cluster_of_which_no_broker_answers_cannot_be_read() -> None:
 
 def test_a_new_broker_is_found_and_until_then_nothing_is_taken_for_gone() -> None:
     admin = FakeBrokers({"a": Stored(1), "b": Stored(3)}, known=(1, 2))
-    found = everything(admin)
-    assert [*found.groups] == ["a"]
-    assert found.problems == ("brokers [3] are asked from the next reading on",)
+    reading = everything(admin)
+    assert [*reading.groups] == ["a"]
+    assert reading.problems == ("brokers [3] are asked from the next reading on",)
     assert admin.updates == [1]
 
 
@@ -290,9 +308,9 @@ def test_a_new_broker_is_found_and_until_then_nothing_is_taken_for_gone() -> Non
 @pytest.fixture
 def closed_port() -> Iterator[int]:
     """Return a port on which nothing listens."""
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        yield one.getsockname()[1]
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        yield server.getsockname()[1]
 
 
 def test_a_cluster_that_cannot_be_reached_is_found_at_once(closed_port: int) -> None:
@@ -350,7 +368,7 @@ def test_a_request_about_consumer_groups_and_its_answer_are_as_kafka_writes_them
     _, kind = messages._consumer_group_describe()
     # No throttling; one group without members, in state Dead, with an error and a message.
     text = b"\x00\x00\x00\x00\x02\x00\x45\x03no\x02g\x05Dead" + b"\x00\x00\x00\x01" * 2
-    answer = kind.decode(text + b"\x01\x01\x80\x00\x00\x00\x00\x00", version=0)
-    (one,) = answer.groups
-    assert (one.group_id, one.error_code, one.group_state) == ("g", NOT_FOUND, "Dead")
-    assert len(one.members) == 0
+    response = kind.decode(text + b"\x01\x01\x80\x00\x00\x00\x00\x00", version=0)
+    (group,) = response.groups
+    assert (group.group_id, group.error_code, group.group_state) == ("g", NOT_FOUND, "Dead")
+    assert len(group.members) == 0

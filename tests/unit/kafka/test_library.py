@@ -28,7 +28,7 @@ MODULE = "ansible_collections.millrace.streaming.plugins.module_utils.kafka.libr
 
 def run(program: str, *arguments: Path) -> str:
     """Run a program in a process that has not imported anything yet; returns its output."""
-    done = subprocess.run(  # noqa: S603 - our own words
+    done = subprocess.run(
         [sys.executable, "-c", f"import {MODULE} as library\n{program}", *map(str, arguments)],
         env={**os.environ, "PYTHONPATH": str(ROOT / "collections")},
         capture_output=True,
@@ -41,8 +41,8 @@ def run(program: str, *arguments: Path) -> str:
 
 @pytest.mark.parametrize("name", sorted({*library._NAMES, *library._MODULES}))
 def test_each_name_is_kafka_pythons(name: str) -> None:
-    found = getattr(library, name)
-    module = found.__name__ if isinstance(found, ModuleType) else found.__module__
+    member = getattr(library, name)
+    module = member.__name__ if isinstance(member, ModuleType) else member.__module__
     assert module.partition(".")[0] == "kafka"
 
 
@@ -96,11 +96,12 @@ SUSPECT = re.compile(rf"(import|from|,)\s*\\?\s*kafka\b|\.({'|'.join(PRIVATE)})\
 @cache
 def sources() -> dict[Path, ast.Module]:
     """The suspect Python files but the adapter's own, and the programs that readers copy."""
-    others = (ADAPTER, ROOT / "examples")
+    excluded = (ADAPTER, ROOT / "examples")
     return {
         path: ast.parse(text)
         for path in tracked()
-        if path.suffix == ".py" and not any(path.is_relative_to(one) for one in others)
+        if path.suffix == ".py"
+        and not any(path.is_relative_to(directory) for directory in excluded)
         if SUSPECT.search(text := path.read_text())
     }
 
@@ -108,16 +109,18 @@ def sources() -> dict[Path, ast.Module]:
 def imported(tree: ast.Module) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            yield from (one.name for one in node.names)
+            yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and not node.level:
             yield node.module or ""
 
 
 def reached_into(tree: ast.Module) -> set[str]:
     """Return the private attributes of others that a source reads."""
-    found = {node for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
-    own = {node for node in found if isinstance(node.value, ast.Name) and node.value.id == "self"}
-    return {node.attr for node in found - own} & PRIVATE
+    attributes = {node for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    own_attributes = {
+        node for node in attributes if isinstance(node.value, ast.Name) and node.value.id == "self"
+    }
+    return {node.attr for node in attributes - own_attributes} & PRIVATE
 
 
 def test_only_the_adapter_imports_kafka_python() -> None:
@@ -130,12 +133,12 @@ def test_only_the_adapter_imports_kafka_python() -> None:
 
 
 def test_only_the_adapter_and_its_tests_reach_into_its_objects() -> None:
-    found = {
+    offending = {
         relative(path): names
         for path, tree in sources().items()
         if not path.is_relative_to(HERE) and (names := reached_into(tree))
     }
-    assert not found
+    assert not offending
 
 
 def test_both_would_be_found() -> None:

@@ -62,8 +62,8 @@ def test_what_is_not_shown_is_not_taken_for_nothing(admin: FakeAdmin, error: Any
 
 def test_an_error_of_one_user_is_not_taken_for_no_credentials() -> None:
     admin: Any = FakeAdmin()
-    part = admin.part(UNACCEPTABLE, user="a", credential_infos=[])
-    admin.send = lambda _: SimpleNamespace(error_code=0, error_message=None, results=[part])
+    result = admin.part(UNACCEPTABLE, user="a", credential_infos=[])
+    admin.send = lambda _: SimpleNamespace(error_code=0, error_message=None, results=[result])
     with pytest.raises(RefusedError, match="not today"):
         users.read(admin, ["a"])
 
@@ -81,19 +81,19 @@ def test_a_user_that_is_missing_in_the_answer_is_named() -> None:
 @pytest.mark.parametrize("mechanism", [SHA_256, SHA_512])
 def test_a_credential_is_what_its_password_logs_in_with(mechanism: str) -> None:
     admin = FakeAdmin()
-    given = [Credential("a", mechanism, 4096, 'p"ä'), Credential("b", mechanism, 5000, "q")]
-    assert users.set_credentials(admin, given) == {}
+    credentials = [Credential("a", mechanism, 4096, 'p"ä'), Credential("b", mechanism, 5000, "q")]
+    assert users.set_credentials(admin, credentials) == {}
     assert admin.accepts("a", 'p"ä', mechanism)
     assert not admin.accepts("a", "q", mechanism)
     assert users.read(admin, ["a", "b"]) == {"a": {mechanism: 4096}, "b": {mechanism: 5000}}
-    salts = {one.salt for one in admin.credentials.values()}
+    salts = {credential.salt for credential in admin.credentials.values()}
     assert len(salts) == 2
 
 
 def test_each_refusal_is_returned() -> None:
     admin = FakeAdmin(codes={"b": UNACCEPTABLE})
-    given = [Credential(name, SHA_512, 4096, "x") for name in ("a", "b", "c")]
-    assert users.set_credentials(admin, given) == {"b": "not today"}
+    credentials = [Credential(name, SHA_512, 4096, "x") for name in ("a", "b", "c")]
+    assert users.set_credentials(admin, credentials) == {"b": "not today"}
     assert users.read(admin, ["a", "b", "c"])["b"] == {}
     admin.codes = {"c": UNACCEPTABLE}
     assert users.delete_credentials(admin, ["a", "c"], SHA_512) == {"c": "not today"}
@@ -191,9 +191,9 @@ def test_an_answer_that_comes_with_the_end_of_the_connection_counts(
 ) -> None:
     receive = socket.socket.recv
 
-    def late(own: socket.socket, size: int) -> bytes:
+    def late(connection: socket.socket, size: int) -> bytes:
         time.sleep(0.02)
-        return receive(own, size)
+        return receive(connection, size)
 
     monkeypatch.setattr(socket.socket, "recv", late)
     with SaslBroker({"a": "x"}) as broker:

@@ -36,11 +36,11 @@ def quorum(voters: list[Any], leader: int = 1, observers: list[Any] | None = Non
 
 def topic(name: str, *partitions: tuple[int, list[int], list[int]], error: int = 0) -> Any:
     """Metadata of a topic: leader, replicas and ISR of each partition, the last one first."""
-    found = [
+    entries = [
         {"partition_index": i, "leader_id": leader, "replica_nodes": replicas, "isr_nodes": isr}
         for i, (leader, replicas, isr) in enumerate(partitions)
     ]
-    return {"name": name, "error_code": error, "partitions": found[::-1]}
+    return {"name": name, "error_code": error, "partitions": entries[::-1]}
 
 
 def test_brokers_and_partitions_come_in_order() -> None:
@@ -50,14 +50,19 @@ def test_brokers_and_partitions_come_in_order() -> None:
     ]
     partitions = ((2, [2], [2]), (-1, [1, 2], [1]))
     topics = [topic("b", *partitions), topic("a", *partitions), topic("c", error=29)]
-    found = snapshot.snapshot({**NOBODY, "brokers": brokers}, topics, None, {"b": 2})
-    assert found.brokers == (Broker(1, "h1", 9092), Broker(2, "h2", 9092, "r", fenced=True))
-    assert found.partitions[1:3] == (
+    cluster_state = snapshot.snapshot({**NOBODY, "brokers": brokers}, topics, None, {"b": 2})
+    assert cluster_state.brokers == (Broker(1, "h1", 9092), Broker(2, "h2", 9092, "r", fenced=True))
+    assert cluster_state.partitions[1:3] == (
         Partition("a", 1, -1, (1, 2), (1,), 1),
         Partition("b", 0, 2, (2,), (2,), 2),
     )
-    assert [one.name for one in found.partitions] == ["a-0", "a-1", "b-0", "b-1"]
-    assert found.unreadable_topics == {"c": 29}
+    assert [partition.name for partition in cluster_state.partitions] == [
+        "a-0",
+        "a-1",
+        "b-0",
+        "b-1",
+    ]
+    assert cluster_state.unreadable_topics == {"c": 29}
 
 
 @pytest.mark.parametrize(
@@ -82,46 +87,55 @@ def test_what_a_partition_lacks(
 
 def test_lag_is_counted_from_the_leaders_end_by_the_leaders_clock() -> None:
     voters = [(1, 100, 5000), (2, 98, 4200), (3, 100, -1)]
-    found = snapshot.snapshot({**NOBODY, "controller_id": 2}, [], quorum(voters), {})
+    cluster_state = snapshot.snapshot({**NOBODY, "controller_id": 2}, [], quorum(voters), {})
     states = (Replica(1, 0, 0), Replica(2, 2, 800), Replica(3, 0, None))
-    assert found.quorum == Quorum(1, 7, states, high_watermark=90)
-    assert found.controller_id == 1, "brokers name any broker as controller, the quorum its leader"
+    assert cluster_state.quorum == Quorum(1, 7, states, high_watermark=90)
+    assert cluster_state.controller_id == 1, (
+        "brokers name any broker as controller, the quorum its leader"
+    )
 
 
 def test_a_follower_is_never_ahead_of_its_leader() -> None:
     """It may have fetched again, and stamped later, while the leader's own numbers were read."""
-    found = snapshot.snapshot(NOBODY, [], quorum([(1, 100, 5000), (2, 103, 5004)]), {}).quorum
-    assert found
-    assert found.voters == (Replica(1, 0, 0), Replica(2, 0, 0))
+    quorum_state = snapshot.snapshot(
+        NOBODY, [], quorum([(1, 100, 5000), (2, 103, 5004)]), {}
+    ).quorum
+    assert quorum_state
+    assert quorum_state.voters == (Replica(1, 0, 0), Replica(2, 0, 0))
 
 
 def test_the_leader_is_one_voter_of_several() -> None:
     voters = [(0, 40, 1000), (1, 60, 2000), (2, 100, 5000)]
-    found = snapshot.snapshot(NOBODY, [], quorum(voters, leader=2), {}).quorum
-    assert found
-    assert found.voters == (Replica(0, 60, 4000), Replica(1, 40, 3000), Replica(2, 0, 0))
+    quorum_state = snapshot.snapshot(NOBODY, [], quorum(voters, leader=2), {}).quorum
+    assert quorum_state
+    assert quorum_state.voters == (Replica(0, 60, 4000), Replica(1, 40, 3000), Replica(2, 0, 0))
 
 
 def test_without_timestamps_nobody_is_known_to_have_caught_up() -> None:
     """Brokers before KIP-836 give none."""
-    found = snapshot.snapshot(NOBODY, [], quorum([(1, 100), (2, 90)]), {}).quorum
-    assert found
-    assert found.voters == (Replica(1, 0, None), Replica(2, 10, None))
+    quorum_state = snapshot.snapshot(NOBODY, [], quorum([(1, 100), (2, 90)]), {}).quorum
+    assert quorum_state
+    assert quorum_state.voters == (Replica(1, 0, None), Replica(2, 10, None))
     some = quorum([(1, 100, 5000), (2, 90)])
-    found = snapshot.snapshot(NOBODY, [], some, {}).quorum
-    assert found
-    assert found.voters == (Replica(1, 0, 0), Replica(2, 10, None))
+    quorum_state = snapshot.snapshot(NOBODY, [], some, {}).quorum
+    assert quorum_state
+    assert quorum_state.voters == (Replica(1, 0, 0), Replica(2, 10, None))
 
 
 def test_without_a_quorum_the_controller_is_a_broker() -> None:
-    found = snapshot.snapshot({**NOBODY, "controller_id": 2}, [], None, {})
-    assert (found.controller_id, found.quorum) == (2, None)
+    cluster_state = snapshot.snapshot({**NOBODY, "controller_id": 2}, [], None, {})
+    assert (cluster_state.controller_id, cluster_state.quorum) == (2, None)
 
 
 def test_without_a_leader_lag_is_counted_from_the_high_watermark() -> None:
-    found = snapshot.snapshot(NOBODY, [], quorum([(1, 80, -1), (2, 95, -1)], leader=-1), {}).quorum
-    assert found
-    assert [(one.lag, one.behind_ms) for one in found.voters] == [(10, None), (0, None)]
+    quorum_state = snapshot.snapshot(
+        NOBODY, [], quorum([(1, 80, -1), (2, 95, -1)], leader=-1), {}
+    ).quorum
+    assert quorum_state
+    assert [(voter.lag, voter.behind_ms) for voter in quorum_state.voters] == [
+        (10, None),
+        (0, None),
+    ]
 
 
 def test_a_node_formatted_anew_is_listed_once_as_it_is() -> None:
@@ -129,10 +143,10 @@ def test_a_node_formatted_anew_is_listed_once_as_it_is() -> None:
     observers = [(100, 100, 4900, 4990), (100, 40, 2000, 2000), (101, 100, 4950, 4950)]
     observers.append((1, 40, 2000, 2000))  # of the voter's former disk
     for order in (observers, observers[::-1]):
-        answer = quorum([(1, 100, 5000)], observers=order)
-        found = snapshot.snapshot(NOBODY, [], answer, {}).quorum
-        assert found
-        assert found.observers == (Replica(100, 0, 100), Replica(101, 0, 50))
+        response = quorum([(1, 100, 5000)], observers=order)
+        quorum_state = snapshot.snapshot(NOBODY, [], response, {}).quorum
+        assert quorum_state
+        assert quorum_state.observers == (Replica(100, 0, 100), Replica(101, 0, 50))
 
 
 def test_only_shrunk_topics_need_their_settings() -> None:
@@ -145,9 +159,10 @@ def test_only_shrunk_topics_need_their_settings() -> None:
 
 @dataclass
 class Admin:
-    """As much of an admin client as a snapshot asks; `settings` is topic -> key -> value."""
+    """As much of an admin client as a snapshot asks."""
 
     settings: dict[str, dict[str, str]]
+    """Topic -> key -> value."""
     kraft: Callable[[], Any] = lambda: quorum([(1, 100, 5000)])
     asked: list[list[str]] = field(default_factory=list)
 
@@ -156,11 +171,13 @@ class Admin:
 
     def describe_configs(self, resources: list[Any], config_filter: str) -> dict[str, Any]:
         assert config_filter == "all"
-        self.asked.append([one.name for one in resources])
+        self.asked.append([resource.name for resource in resources])
         return {
             "topic": {
-                one.name: {k: {"value": v} for k, v in self.settings.get(one.name, {}).items()}
-                for one in resources
+                resource.name: {
+                    k: {"value": v} for k, v in self.settings.get(resource.name, {}).items()
+                }
+                for resource in resources
             }
         }
 
@@ -187,23 +204,26 @@ BOTH = {"full": {MIN_ISR: "1"}, "shrunk": {MIN_ISR: "2", THROTTLES[0]: "*"}}
 
 def test_health_reads_the_settings_of_shrunk_topics_alone() -> None:
     admin = Admin(BOTH)
-    found = snapshot.read(admin)
+    cluster_state = snapshot.read(admin)
     assert admin.asked == [["shrunk"]]
-    assert {one.topic: one.min_isr for one in found.partitions} == {"full": 1, "shrunk": 2}
-    assert found.reassigning == ()
+    assert {partition.topic: partition.min_isr for partition in cluster_state.partitions} == {
+        "full": 1,
+        "shrunk": 2,
+    }
+    assert cluster_state.reassigning == ()
 
 
 def test_the_gate_reads_all_settings_and_what_moves() -> None:
     admin = Admin(BOTH)
-    found = snapshot.read(admin, gate=True)
+    cluster_state = snapshot.read(admin, gate=True)
     assert admin.asked == [["full", "shrunk"]]
-    assert (found.reassigning, found.throttled) == (("shrunk-0",), ("shrunk",))
+    assert (cluster_state.reassigning, cluster_state.throttled) == (("shrunk-0",), ("shrunk",))
 
 
 def test_a_few_of_many_hidden_topics_are_named() -> None:
     admin = Admin({})
     names = [f"t{number}" for number in range(7)]
-    admin.describe_topics = lambda: [topic(name, (1, [1], [1])) for name in names]  # type: ignore[method-assign]
+    admin.describe_topics = lambda: [topic(name, (1, [1], [1])) for name in names]  # type: ignore[method-assign]  # a stand-in
     with pytest.raises(LookupError) as error:
         snapshot.read(admin, gate=True)
     assert [name for name in names if name in str(error.value)] == names[:5]

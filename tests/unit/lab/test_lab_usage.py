@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 
 import pytest
@@ -11,7 +12,7 @@ from tests.support.lab.topology import ROOT
 
 
 def lab(*words: str, **environment: str) -> tuple[int, str]:
-    done = subprocess.run(  # noqa: S603 - our own script
+    done = subprocess.run(
         ["./lab", *words],
         cwd=ROOT,
         env={"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", **environment},
@@ -32,6 +33,16 @@ def lab(*words: str, **environment: str) -> tuple[int, str]:
         (["test", "secure"], "", "secured"),
         (["scenario", "zookeper"], "", "zookeeper"),
         (["run", "site"], "kraft_combine", "kraft_combined"),
+        (["run", "sites"], "", "site"),
+        (["up", "kraft_combine"], "", "kraft_combined"),
+        (["up", "--al"], "", "--help"),
+        (["test", "--ful"], "", "--full"),
+        (["test", "unit", "lin"], "", "lint"),
+        (["chaos", "--minutes", "3", "--sed", "1"], "", "--seed"),
+        (["keys", "sprak", "4.2.0"], "", "spark"),
+        (["bench", "deplo"], "", "deploy"),
+        (["completion", "bsh"], "", "bash"),
+        (["help", "tets"], "", "test"),
     ],
 )
 def test_a_wrong_word_ends_with_2_and_what_was_meant(
@@ -43,10 +54,23 @@ def test_a_wrong_word_ends_with_2_and_what_was_meant(
     assert len(output.splitlines()) == 1, output
 
 
-@pytest.mark.parametrize("words", [["run"], ["job"]])
-def test_a_missing_word_ends_with_2(words: list[str]) -> None:
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["run"],
+        ["job"],
+        ["ssh"],
+        ["scenario"],
+        ["bench"],
+        ["keys", "kafka"],
+        ["chaos", "--minutes"],
+        ["up", "connect", "registry"],
+    ],
+)
+def test_a_word_that_is_missing_or_too_many_ends_with_2(words: list[str]) -> None:
     code, output = lab(*words)
     assert code == 2, output
+    assert len(output.splitlines()) == 1, output
     assert f"./lab {words[0]} " in output
 
 
@@ -55,5 +79,61 @@ def test_a_missing_word_ends_with_2(words: list[str]) -> None:
 def test_help_of_a_verb_shows_that_verb_alone(verb: str, option: str) -> None:
     code, output = lab(verb, option)
     assert code == 0, output
-    assert output.startswith(f"./lab {verb}")
-    assert len(re.findall(r"(?m)^\./lab ", output)) == 1
+    assert output.startswith(f"usage: ./lab {verb}")
+    assert {*re.findall(r"\./lab (\w+)", output)} == {verb}
+    assert lab("help", verb) == (0, output)
+
+
+BASH = """
+source <(./lab completion bash)
+COMP_WORDS=(./lab "$@") COMP_CWORD=$#
+"$(complete -p lab | sed 's/.*-F \\([^ ]*\\) .*/\\1/')"
+printf '%s\\n' "${COMPREPLY[@]}"
+"""
+# The widgets of an interactive zsh offer what a completion function adds.
+ZSH = """
+autoload -Uz compinit && compinit -D -u
+compadd() { shift; print -l -- ${(M)@:#${words[CURRENT]}*}; }
+source <(./lab completion zsh)
+words=(./lab "$@") CURRENT=$(($# + 1))
+${_comps[lab]}
+"""
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh"])
+@pytest.mark.parametrize(
+    ("words", "offered", "others"),
+    [
+        ([""], {"up", "test", "completion"}, {"complete", "ahead", "sandbox"}),
+        (["te"], {"test"}, {"up"}),
+        (["up", "conn"], {"connect"}, {"full"}),
+        (["-v", "up", ""], {"connect", "full"}, {"up"}),
+        (["up", "connect", ""], {"--help"}, {"full"}),
+        (["test", "se"], {"secured"}, {"lint"}),
+        (["test", "lint", ""], {"secured", "zookeeper"}, {"vms_example"}),
+        (["test", "--f"], {"--full"}, {"lint"}),
+        (["scenario", ""], {"zookeeper"}, {"lint"}),
+        (["run", "rolling_"], {"rolling_restart"}, {"site"}),
+        (["chaos", "--minutes", "3", ""], {"--seed"}, {"up"}),
+        (["keys", ""], {"spark", "4.2.0"}, {"up"}),
+        (["keys", "spark", ""], {"4.2.0"}, {"spark"}),
+        (["completion", ""], {"bash", "zsh"}, {"up"}),
+    ],
+)
+def test_words_are_completed(
+    shell: str, words: list[str], offered: set[str], others: set[str]
+) -> None:
+    if not shutil.which(shell):
+        pytest.skip(f"{shell} is not there")
+    script = {"bash": BASH, "zsh": ZSH}[shell]
+    done = subprocess.run(
+        [shell, *({"bash": ["--norc"], "zsh": ["-f"]}[shell]), "-c", script, shell, *words],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=20,
+    )
+    found = {*done.stdout.splitlines()}
+    assert offered <= found, done
+    assert not others & found

@@ -81,14 +81,14 @@ def install(place: Path, monkeypatch: pytest.MonkeyPatch) -> Systemd:
     """Put the programs before those of this machine."""
     (place / "units").mkdir(parents=True)
     (place / "bin").mkdir()
-    found = Systemd(place)
+    systemd = Systemd(place)
     scripts = {
-        "systemctl": _SYSTEMCTL.format(log=found.log, units=place / "units"),
+        "systemctl": _SYSTEMCTL.format(log=systemd.log, units=place / "units"),
         "journalctl": _JOURNALCTL,
-        "systemd-sysusers": _SYSUSERS.format(sysusers=found.sysusers),
+        "systemd-sysusers": _SYSUSERS.format(sysusers=systemd.sysusers),
     }
     for name, text in scripts.items():
         (place / "bin" / name).write_text(text)
         (place / "bin" / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{place / 'bin'}:{os.environ['PATH']}")
-    return found
+    return systemd

@@ -36,17 +36,18 @@ class Task:
 
 @dataclass
 class Clock:
-    """Time that passes only where somebody waits; `at` is what then happens."""
+    """Time that passes only where somebody waits."""
 
     now: float = 0
     at: dict[float, Callable[[], None]] = field(default_factory=dict)
+    """What happens when that time has passed."""
 
     def monotonic(self) -> float:
         return self.now
 
     def sleep(self, seconds: float) -> None:
         self.now += seconds
-        for when in [one for one in self.at if one <= self.now]:
+        for when in [moment for moment in self.at if moment <= self.now]:
             self.at.pop(when)()
 
 
@@ -100,8 +101,8 @@ class Workers:
         status = {
             "connector": {"state": self.state, "worker_id": "w1"},
             "tasks": [
-                {"id": number, "state": one, "worker_id": "w1", "trace": "why"}
-                for number, one in enumerate(self.tasks)
+                {"id": number, "state": task_state, "worker_id": "w1", "trace": "why"}
+                for number, task_state in enumerate(self.tasks)
             ],
         }
         return {"orders": {"info": {"config": self.config}, "status": status}}
@@ -109,10 +110,10 @@ class Workers:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    found = Clock()
+    fake_clock = Clock()
     for user in (connect_connectors, retry):
-        monkeypatch.setattr(user, "time", found)
-    return found
+        monkeypatch.setattr(user, "time", fake_clock)
+    return fake_clock
 
 
 def run(
@@ -121,12 +122,12 @@ def run(
     config: Mapping[str, str] = CONFIG,
     *,
     check: bool = False,
-    **asked: Any,
+    **overrides: Any,
 ) -> dict[str, Any]:
-    one = {"name": "orders", "config": config, "state": state, "former_user": ""}
+    connector = {"name": "orders", "config": config, "state": state, "former_user": ""}
     if state == "absent":
-        one = {**one, "config": {}, "former_user": "orders-sink"}
-    given = {
+        connector = {**connector, "config": {}, "former_user": "orders-sink"}
+    params = {
         "only": "",
         "restart": "none",
         "offsets": "none",
@@ -134,18 +135,18 @@ def run(
         "new_secrets": False,
         "secret_files": ["/secrets/orders"],
     }
-    task: Any = Task({**given, "connectors": [one], **asked}, check)
-    rest: Any = workers
-    return connect_connectors.run(task, connect_connectors.Group(rest))
+    task: Any = Task({**params, "connectors": [connector], **overrides}, check)
+    client: Any = workers
+    return connect_connectors.run(task, connect_connectors.Group(client))
 
 
 def test_check_mode_says_what_a_run_does(clock: Clock) -> None:
     for state, before in (("paused", "RUNNING"), ("running", "STOPPED"), ("absent", "RUNNING")):
         workers = Workers(CONFIG, before, [] if before == "STOPPED" else [before])
-        said = run(workers, state, check=True)["actions"]
+        planned = run(workers, state, check=True)["actions"]
         assert workers.sent == []
-        assert run(workers, state)["actions"] == said
-        assert len(workers.sent) == len(said) == 1
+        assert run(workers, state)["actions"] == planned
+        assert len(workers.sent) == len(planned) == 1
         assert not run(workers, state)["changed"]
 
 
@@ -241,9 +242,9 @@ def test_a_connector_with_nothing_to_do_is_no_error(clock: Clock) -> None:
 
 def test_users_and_files_of_removed_connectors_are_named(clock: Clock) -> None:
     used = {**CONFIG, "connection.password": "${file:/secrets/login:password}"}
-    kept = run(Workers(used), config=used)
-    assert kept["kept_files"] == ["/secrets/login", "/secrets/orders"]
-    assert kept["former_users"] == []
+    result = run(Workers(used), config=used)
+    assert result["kept_files"] == ["/secrets/login", "/secrets/orders"]
+    assert result["former_users"] == []
     gone = run(Workers(used), "absent")
     assert gone["kept_files"] == ["/secrets/orders"]
     assert gone["former_users"] == [{"name": "orders-sink", "state": "absent"}]

@@ -13,11 +13,11 @@ from tests.unit.webhdfs import namenode
 
 
 def asked(address: str, jobs: Mapping[str, tuple[str, int]]) -> dict[str, Any]:
-    given = {
+    limits = {
         name: {"checkpoint": path, "late_after": limit} for name, (path, limit) in jobs.items()
     }
-    wanted = {"namenode": address, "user": "hdfs", "jobs": given, "fail": False}
-    return call_module("hdfs_job_health", wanted)
+    params = {"namenode": address, "user": "hdfs", "jobs": limits, "fail": False}
+    return call_module("hdfs_job_health", params)
 
 
 def test_a_job_is_late_by_its_newest_commit() -> None:
@@ -30,25 +30,25 @@ def test_a_job_is_late_by_its_newest_commit() -> None:
     }
     jobs = {"one": ("/jobs/one", 60), "two": ("/jobs/two", 60), "new": ("/jobs/new", 60)}
     with namenode(folders) as (address, users):
-        found = asked(address, jobs)
+        result = asked(address, jobs)
         patient = asked(address, {"one": ("/jobs/one", 0), "two": ("/jobs/two", 600)})
     assert users == {"hdfs"}
-    assert {name: one["late"] for name, one in found["jobs"].items()} == {
+    assert {name: job["late"] for name, job in result["jobs"].items()} == {
         "one": True,
         "two": False,
         "new": False,
     }
-    (problem,) = found["problems"]
+    (problem,) = result["problems"]
     assert "spark-job-one" in problem
-    assert found["jobs"]["two"]["checkpoint_age"] == pytest.approx(20, abs=10)
-    assert found["jobs"]["new"]["checkpoint_age"] is None
+    assert result["jobs"]["two"]["checkpoint_age"] == pytest.approx(20, abs=10)
+    assert result["jobs"]["new"]["checkpoint_age"] is None
     assert patient["healthy"]
 
 
 def test_a_namenode_that_does_not_answer_is_a_problem() -> None:
     with namenode({}) as (address, _):
         pass
-    found = asked(address, {"one": ("/jobs/one", 60)})
-    (problem,) = found["problems"]
+    result = asked(address, {"one": ("/jobs/one", 60)})
+    (problem,) = result["problems"]
     assert address in problem
     assert asked(address, {})["healthy"], "without jobs nobody is asked"

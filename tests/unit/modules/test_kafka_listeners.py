@@ -30,7 +30,7 @@ TABLE6 = HEAD + (
 
 
 def test_listeners_have_roles() -> None:
-    found = module.listeners(PROPERTIES)
+    read_listeners = module.listeners(PROPERTIES)
     client, old, new = (
         {"name": name, "port": port, "protocol": protocol}
         for name, port, protocol in (
@@ -39,7 +39,11 @@ def test_listeners_have_roles() -> None:
             ("NEW", 9096, "SSL"),
         )
     )
-    assert found == {"brokers": [client], "controllers": [new, old], "between_brokers": "CLIENT"}
+    assert read_listeners == {
+        "brokers": [client],
+        "controllers": [new, old],
+        "between_brokers": "CLIENT",
+    }
 
 
 def test_a_host_without_a_node_has_none() -> None:
@@ -52,7 +56,7 @@ def test_who_is_connected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(module, "TABLES", (str(tmp_path / "tcp"), str(tmp_path / "tcp6")))
     monkeypatch.setattr(module, "SERVER_PROPERTIES", str(tmp_path / "server.properties"))
     (tmp_path / "server.properties").write_text(PROPERTIES)
-    found = call_module(module, {"ports": [9092], "seconds": 0})
-    assert found["peers"] == {"9092": ["10.0.0.2", "10.0.0.5", "2001:db8::2"]}
-    assert found["listeners"]["between_brokers"] == "CLIENT"
+    result = call_module(module, {"ports": [9092], "seconds": 0})
+    assert result["peers"] == {"9092": ["10.0.0.2", "10.0.0.5", "2001:db8::2"]}
+    assert result["listeners"]["between_brokers"] == "CLIENT"
     assert call_module(module, {"ports": []})["peers"] == {}

@@ -9,13 +9,20 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from ansible_collections.millrace.streaming.plugins.module_utils.formats.pem import bodies
 from ansible_collections.millrace.streaming.plugins.module_utils.host import (
-    certificate_expiry,
     dynamic_record,
     operation_file,
     restart,
 )
 from ansible_collections.millrace.streaming.plugins.modules import kafka_node
+from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets.certificates import (
+    issue,
+    new_authority,
+)
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.kafka.security import (
+    Certificate,
+)
 
 from tests.unit.in_process import call_module
 from tests.unit.modules.fake_systemd import Systemd, install
@@ -58,7 +65,7 @@ def test_a_newer_kernel_asks_for_a_reboot(
 
 
 @pytest.mark.parametrize(
-    ("running", "other"),
+    ("running", "installed"),
     [
         (BOOKWORM, "6.1.0-9-cloud-amd64"),
         (BOOKWORM, "6.1.0-45-amd64"),
@@ -70,9 +77,9 @@ def test_a_newer_kernel_asks_for_a_reboot(
     ],
 )
 def test_an_older_one_or_one_of_another_flavour_does_not(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, running: str, other: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, running: str, installed: str
 ) -> None:
-    assert not reboot_required(tmp_path, monkeypatch, running, other)
+    assert not reboot_required(tmp_path, monkeypatch, running, installed)
 
 
 def test_the_file_that_ubuntu_leaves_asks_for_a_reboot(
@@ -124,16 +131,16 @@ class Host:
 
 @pytest.fixture
 def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Host:
-    found = Host(tmp_path, install(tmp_path / "systemd", monkeypatch))
-    monkeypatch.setattr(kafka_node, "REBOOT_REQUIRED", found.reboot_required)
-    monkeypatch.setattr(kafka_node, "reboot_required", found.reboot_required.exists)
-    return found
+    fake_host = Host(tmp_path, install(tmp_path / "systemd", monkeypatch))
+    monkeypatch.setattr(kafka_node, "REBOOT_REQUIRED", fake_host.reboot_required)
+    monkeypatch.setattr(kafka_node, "reboot_required", fake_host.reboot_required.exists)
+    return fake_host
 
 
 def test_a_node_that_runs_with_its_distribution_is_settled(host: Host) -> None:
-    found = host.run()
-    assert (found["running"], found["marked"], found["home"]) == (True, False, "kafka-1")
-    assert (found["settled"], found["changed"]) == (True, False)
+    result = host.run()
+    assert (result["running"], result["marked"], result["home"]) == (True, False, "kafka-1")
+    assert (result["settled"], result["changed"]) == (True, False)
     assert host.run(home="kafka-2")["settled"] is False
     host.mark.touch()
     marked = host.run()
@@ -144,14 +151,14 @@ def test_the_keys_that_were_set_online_are_reported(host: Host) -> None:
     record = host.path / "dynamic.json"
     assert host.run(dynamic_record=str(record))["dynamic_keys"] == []
     dynamic_record.write(record, {"num.io.threads", "log.retention.ms"})
-    found = host.run(dynamic_record=str(record))
-    assert found["dynamic_keys"] == ["log.retention.ms", "num.io.threads"]
+    result = host.run(dynamic_record=str(record))
+    assert result["dynamic_keys"] == ["log.retention.ms", "num.io.threads"]
 
 
 def test_a_node_without_a_distribution_is_not_settled(host: Host) -> None:
     host.link.unlink()
-    found = host.run()
-    assert (found["home"], found["settled"]) == ("", False)
+    result = host.run()
+    assert (result["home"], result["settled"]) == ("", False)
 
 
 def test_a_request_marks_a_node_that_runs_and_forgets_its_former_files(host: Host) -> None:
@@ -173,8 +180,8 @@ def test_a_request_leaves_a_mark_and_what_was_kept_with_it(host: Host) -> None:
 
 def test_a_node_that_is_down_is_not_marked(host: Host) -> None:
     (host.systemd.place / "units/kafka.running").unlink()
-    found = host.run(request_restart=True)
-    assert (found["running"], found["marked"]) == (False, False)
+    result = host.run(request_restart=True)
+    assert (result["running"], result["marked"]) == (False, False)
 
 
 def test_a_requested_reboot_is_remembered_by_the_host(host: Host) -> None:
@@ -195,8 +202,8 @@ def test_the_former_files_are_put_back_only_where_the_node_waits_for_a_restart(h
     host.mark.touch()
     assert host.run(restore=True, check=True)["restored"] == []
     assert file.read_text() == "a=2\n"
-    found = host.run(restore=True)
-    assert (found["restored"], found["changed"], found["marked"]) == ([str(file)], True, False)
+    result = host.run(restore=True)
+    assert (result["restored"], result["changed"], result["marked"]) == ([str(file)], True, False)
     assert file.read_text() == "a=1\n"
     assert host.run(restore=True)["changed"] is False
 
@@ -204,9 +211,9 @@ def test_the_former_files_are_put_back_only_where_the_node_waits_for_a_restart(h
 def test_a_broken_state_cannot_be_put_back(host: Host) -> None:
     host.mark.touch()
     host.previous.write_text("{")
-    found = host.run(restore=True)
-    assert found["failed"]
-    assert str(host.previous) in found["msg"]
+    result = host.run(restore=True)
+    assert result["failed"]
+    assert str(host.previous) in result["msg"]
 
 
 # The lock
@@ -227,9 +234,9 @@ def test_one_operation_at_a_time_has_the_lock(host: Host) -> None:
 def test_the_lock_of_a_dead_holder_is_taken_over(host: Host, check: bool) -> None:
     host.take("dead")
     assert host.take("second", over="somebody else", check=check)["holder"]["id"] == "dead"
-    found = host.take("second", over="dead", request_restart=True, check=check)
-    assert (found["holder"], found["marked"]) == ({}, True)
-    assert found["previous_operation"]["id"] == "dead"
+    result = host.take("second", over="dead", request_restart=True, check=check)
+    assert (result["holder"], result["marked"]) == ({}, True)
+    assert result["previous_operation"]["id"] == "dead"
     assert operation_file.read(host.record)["id"] == ("dead" if check else "second")
 
 
@@ -250,13 +257,15 @@ def test_a_stale_record_outside_the_lock_hosts_blocks_nothing(
     assert not host.mark.exists()
     os.utime(host.record, (time.time() - operation_file.QUIET_SECONDS - 60,) * 2)
     assert host.take("second")["holder"]["id"] == "dead", "here it may be at work elsewhere"
-    found = host.run(request_restart=True)
-    assert (found["holder"], found["marked"]) == ({}, True)
+    result = host.run(request_restart=True)
+    assert (result["holder"], result["marked"]) == ({}, True)
 
 
-def test_key_stores_that_end_soon_are_reported(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What certificate_expiry finds among the files that the control node names."""
-    monkeypatch.setattr(certificate_expiry, "ending", lambda paths: [*paths][:1])
-    stores = ["/keys/node.pem", "/keys/clients.pem"]
-    assert host.run(keystores=stores)["expiring"] == stores[:1]
-    assert host.run()["expiring"] == []
+def test_the_first_certificate_of_each_key_store_is_given(host: Host, tmp_path: Path) -> None:
+    node, none = tmp_path / "node.pem", tmp_path / "none.pem"
+    authority = new_authority("Millrace")
+    node.write_text(issue(authority, Certificate("k1/node", "", "k1", ("k1",), client=True)))
+    none.write_text("no certificate")
+    certificates = host.run(keystores=[str(node), str(none), f"{tmp_path}/absent"])["certificates"]
+    assert certificates == {str(node): bodies(node.read_text())[0]}
+    assert host.run()["certificates"] == {}

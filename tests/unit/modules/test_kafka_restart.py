@@ -56,8 +56,8 @@ class Host:
             **options,
         }
         module: Any = SimpleNamespace(params=params)
-        one = self.rig.restart(forced=params["forced"])
-        return kafka_restart.advance(module, one)
+        node_restart = self.rig.restart(forced=params["forced"])
+        return kafka_restart.advance(module, node_restart)
 
 
 @pytest.fixture
@@ -245,10 +245,10 @@ def test_a_lock_that_was_lost_ends_the_restart_only_before_the_stop(
     monkeypatch.setattr(kafka_restart, "restart_of", lambda *_: None)
     monkeypatch.setattr(kafka_restart, "advance", lambda *_: done.append(phase))
     if goes_on:
-        kafka_restart.work(module, SimpleNamespace())  # type: ignore[arg-type]
+        kafka_restart.work(module, SimpleNamespace())  # type: ignore[arg-type]  # nothing of it is used
     else:
         with pytest.raises(FailedError, match="another operation"):
-            kafka_restart.work(module, SimpleNamespace())  # type: ignore[arg-type]
+            kafka_restart.work(module, SimpleNamespace())  # type: ignore[arg-type]  # nothing of it is used
     assert bool(done) is goes_on
     assert operation_file.read(record)["id"] == "other"
 
@@ -313,5 +313,5 @@ def test_without_options_it_is_a_whole_restart_that_is_not_forced(
     assert call_module(kafka_restart, unreachable(tmp_path))["failed"], "no node was named"
     assert not taken
     call_module(kafka_restart, {**unreachable(tmp_path), "node": {"id": 1}})
-    wanted = {"phase": "gate", "until": "done", "forced": False, "start_timed_out": False}
-    assert {**wanted, "remaining": [], "controller_last": False}.items() <= taken.items()
+    defaults = {"phase": "gate", "until": "done", "forced": False, "start_timed_out": False}
+    assert {**defaults, "remaining": [], "controller_last": False}.items() <= taken.items()

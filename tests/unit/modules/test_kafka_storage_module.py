@@ -82,10 +82,10 @@ def test_the_module_says_each_time_that_a_controller_is_an_observer(node: Run) -
 def test_the_module_refuses_and_touches_nothing(node: Run, tmp_path: Path) -> None:
     (tmp_path / "data" / "meta.properties").write_text(meta(node=9))
     (tmp_path / "meta" / "__cluster_metadata-0").mkdir()
-    answer = node()
-    assert answer["failed"]
-    assert "node.id 9" in answer["msg"]
-    assert "__cluster_metadata-0" in answer["msg"]
+    result = node()
+    assert result["failed"]
+    assert "node.id 9" in result["msg"]
+    assert "__cluster_metadata-0" in result["msg"]
     assert not (tmp_path / "meta" / "meta.properties").exists()
 
 

@@ -12,12 +12,12 @@ from ansible_collections.millrace.streaming.plugins.module_utils.operations.opti
 from ansible_collections.millrace.streaming.plugins.modules import kafka_topics
 
 
-def work(wanted: dict[str, list[str]], there: list[str] | None) -> dict[str, Any]:
+def work(readers: dict[str, list[str]], existing: list[str] | None) -> dict[str, Any]:
     def ask(question: Any) -> Any:
-        assert there is not None, "nothing is to be asked"
-        return question(SimpleNamespace(list_topics=lambda: there))
+        assert existing is not None, "nothing is to be asked"
+        return question(SimpleNamespace(list_topics=lambda: existing))
 
-    module: Any = SimpleNamespace(params={"topics": wanted})
+    module: Any = SimpleNamespace(params={"topics": readers})
     cluster: Any = SimpleNamespace(ask=ask)
     return kafka_topics.work(module, cluster)
 
@@ -34,6 +34,6 @@ def test_all_topics_that_are_missing_are_named() -> None:
     with pytest.raises(FailedError) as refused:
         work({"order": ["a", "b"], "planes": ["c"], "there": ["d"]}, ["orders", "there"])
     message = str(refused.value)
-    for part in ("a, b", "did you mean orders", "c reads planes"):
-        assert part in message
+    for text in ("a, b", "did you mean orders", "c reads planes"):
+        assert text in message
     assert "there," not in message

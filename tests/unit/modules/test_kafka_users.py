@@ -37,18 +37,16 @@ CERTIFICATE = {"name": "CN=c", "grants": [{"cluster": True, "operations": ["alte
 
 @dataclass
 class Kafka:
-    """A cluster with its listener of clients, and a time that passes only in sleep.
-
-    Brokers answer from the time `up` on, and accept logins from `logins_up` on. `late` is how long
-    they do not accept a password after it was set; `lagging` one that does so only when it is asked
-    alone.
-    """
+    """A cluster with its listener of clients, and a time that passes only in sleep."""
 
     admin: FakeAdmin = field(default_factory=FakeAdmin)
     now: float = 0.0
     up: float = 0.0
+    """The time from which on brokers answer."""
     logins_up: float = 0.0
+    """The time from which on brokers accept logins."""
     late: float = 0.0
+    """How long brokers do not accept a password after it was set."""
     set_at: float = -1000.0
     tried: list[tuple[str, bool]] = field(default_factory=list)
     stops_after: int = 1000
@@ -58,10 +56,10 @@ class Kafka:
             text = "k1:9092: refused"
             raise UnavailableError(text)
         before = len(self.admin.writes)
-        answer = question(self.admin)
+        result = question(self.admin)
         if "Alter" in "".join(self.admin.writes[before:]):
             self.set_at = self.now
-        return answer
+        return result
 
     def close(self) -> None:
         """Nothing is open."""
@@ -90,54 +88,54 @@ class Listener:
 
 @pytest.fixture
 def kafka(monkeypatch: pytest.MonkeyPatch) -> Kafka:
-    found = Kafka()
+    fake_kafka = Kafka()
     monkeypatch.setattr(operations, "connection_of", lambda _: None)
-    monkeypatch.setattr(operations, "Cluster", lambda _: found)
-    monkeypatch.setattr(kafka_users, "Logins", lambda _, mechanism: Listener(found, mechanism))
-    clock = SimpleNamespace(monotonic=lambda: found.now, sleep=found.sleep)
+    monkeypatch.setattr(operations, "Cluster", lambda _: fake_kafka)
+    monkeypatch.setattr(kafka_users, "Logins", lambda _, mechanism: Listener(fake_kafka, mechanism))
+    clock = SimpleNamespace(monotonic=lambda: fake_kafka.now, sleep=fake_kafka.sleep)
     for user in (kafka_users, retry):
         monkeypatch.setattr(user, "time", clock)
-    return found
+    return fake_kafka
 
 
-def options(*users: dict[str, Any], **more: Any) -> dict[str, Any]:
+def options(*users: dict[str, Any], **overrides: Any) -> dict[str, Any]:
     return {
         "bootstrap": ["k1:9092"],
         "users": [*users],
         "login_bootstrap": ["k1:9094"],
         "login_properties": {"security.protocol": "SASL_SSL", "ssl.key.password": STORE},
-        **more,
+        **overrides,
     }
 
 
-def call(*users: dict[str, Any], check: bool = False, **more: Any) -> dict[str, Any]:
+def call(*users: dict[str, Any], check: bool = False, **overrides: Any) -> dict[str, Any]:
     """The result, which tells no secret."""
-    result = call_module("kafka_users", options(*users, **more), check=check, diff=True)
+    result = call_module("kafka_users", options(*users, **overrides), check=check, diff=True)
     assert not [secret for secret in SECRETS if secret in json.dumps(result)]
     return result
 
 
-def both(kafka: Kafka, *users: dict[str, Any], **more: Any) -> dict[str, Any]:
+def both(kafka: Kafka, *users: dict[str, Any], **overrides: Any) -> dict[str, Any]:
     """The result, which check mode tells beforehand without changing anything."""
     before = len(kafka.admin.writes)
-    planned = call(*users, check=True, **more)
+    planned = call(*users, check=True, **overrides)
     assert len(kafka.admin.writes) == before
-    done = call(*users, **more)
-    parts = ("changed", "users", "diff")
-    assert [planned.get(key) for key in parts] == [done.get(key) for key in parts], done
+    done = call(*users, **overrides)
+    keys = ("changed", "users", "diff")
+    assert [planned.get(key) for key in keys] == [done.get(key) for key in keys], done
     after = len(kafka.admin.writes)
-    again = call(*users, **more)
+    again = call(*users, **overrides)
     assert (again["changed"], len(kafka.admin.writes)) == (False, after), again
-    assert not [one for one in again["users"] if one["changed"]]
+    assert not [user for user in again["users"] if user["changed"]]
     assert again["diff"]["before"] == again["diff"]["after"] == ""
     return done
 
 
 def of(result: dict[str, Any], name: str) -> dict[str, Any]:
     """What the result says of a user."""
-    (one,) = (one for one in result["users"] if one["name"] == name)
-    found: dict[str, Any] = one
-    return found
+    (entry,) = (candidate for candidate in result["users"] if candidate["name"] == name)
+    typed: dict[str, Any] = entry
+    return typed
 
 
 # What is changed
@@ -234,21 +232,21 @@ def test_another_mechanism_takes_the_place_of_the_first(kafka: Kafka) -> None:
 
 def test_grants_become_those_that_are_described(kafka: Kafka) -> None:
     denied = (2, "flights", 3, "User:app", "10.0.0.1", 3, 2)
-    others = (2, "flights", 3, "User:somebody", "*", 3, 3)
-    kafka.admin.acls = {denied, others}
+    foreign = (2, "flights", 3, "User:somebody", "*", 3, 3)
+    kafka.admin.acls = {denied, foreign}
     call(APP)
     assert denied not in kafka.admin.acls
     write = {"topic": "flights", "operations": ["read", "write"]}
     result = both(kafka, {**APP, "grants": [write]})
     assert kafka.admin.acls == {
-        others,
+        foreign,
         (2, "flights", 3, "User:app", "*", 3, 3),
         (2, "flights", 3, "User:app", "*", 4, 3),
     }
     assert (len(of(result, "app")["granted"]), len(of(result, "app")["revoked"])) == (1, 2)
     assert of(result, "app")["credential"] == "unchanged"
     both(kafka, {**APP, "grants": []})
-    assert kafka.admin.acls == {others}
+    assert kafka.admin.acls == {foreign}
 
 
 def test_a_user_that_is_absent_loses_everything(kafka: Kafka) -> None:
@@ -256,7 +254,7 @@ def test_a_user_that_is_absent_loses_everything(kafka: Kafka) -> None:
     kafka.admin.set("app", PASSWORD, SHA_256)
     result = both(kafka, {**APP, "state": "absent"}, PEER, {"name": "never", "state": "absent"})
     assert kafka.admin.has("app") == {}
-    assert {one[3] for one in kafka.admin.acls} == {"User:peer"}
+    assert {acl[3] for acl in kafka.admin.acls} == {"User:peer"}
     assert of(result, "app")["deleted"] == [SHA_256, SHA_512]
     assert not of(result, "never")["changed"]
     assert kafka.admin.accepts("peer", OTHER, SHA_512)
@@ -274,9 +272,9 @@ def test_no_users_are_nothing_to_do(kafka: Kafka) -> None:
 
 def test_grants_come_before_the_credential_and_go_after_it(kafka: Kafka) -> None:
     call(APP, {**PEER, "state": "absent"})
-    assert [one[:6] for one in kafka.admin.writes] == ["Create", "AlterU"]
+    assert [request[:6] for request in kafka.admin.writes] == ["Create", "AlterU"]
     call({**APP, "state": "absent"})
-    assert [one[:6] for one in kafka.admin.writes[2:]] == ["AlterU", "Delete"]
+    assert [request[:6] for request in kafka.admin.writes[2:]] == ["AlterU", "Delete"]
 
 
 # Waiting
@@ -367,7 +365,7 @@ def test_one_refused_user_does_not_stop_the_others(kafka: Kafka) -> None:
     assert (kafka.admin.has("app"), kafka.admin.has("gone")) == ({}, {})
     kafka.admin.codes = {}
     again = call(APP, PEER, CERTIFICATE, gone)
-    assert [one["name"] for one in again["users"] if one["changed"]] == ["app", "CN=c"]
+    assert [user["name"] for user in again["users"] if user["changed"]] == ["app", "CN=c"]
 
 
 def test_a_refused_deletion_is_a_failure(kafka: Kafka) -> None:
@@ -437,7 +435,7 @@ def test_a_grant_is_of_one_resource_and_for_known_operations(kafka: Kafka, grant
 
 
 @pytest.mark.parametrize(
-    "more",
+    "overrides",
     [
         {},
         {"mechanism": "PLAIN"},
@@ -453,8 +451,8 @@ def test_a_grant_is_of_one_resource_and_for_known_operations(kafka: Kafka, grant
         },
     ],
 )
-def test_no_failure_tells_a_secret(tmp_path: Path, more: dict[str, Any]) -> None:
-    args = {**options(APP, PEER), **unreachable(tmp_path), **more}
+def test_no_failure_tells_a_secret(tmp_path: Path, overrides: dict[str, Any]) -> None:
+    args = {**options(APP, PEER), **unreachable(tmp_path), **overrides}
     result = run_module("kafka_users", args, diff=True)
     assert result["failed"]
     assert not [secret for secret in SECRETS if secret in json.dumps(result)]
@@ -462,8 +460,8 @@ def test_no_failure_tells_a_secret(tmp_path: Path, more: dict[str, Any]) -> None
 
 def test_properties_that_are_no_secrets_can_be_read_in_a_message(tmp_path: Path) -> None:
     store = {"security.protocol": "SASL_SSL", "ssl.truststore.location": "/etc/x.jks"}
-    more = {"login_properties": {**store, "ssl.truststore.password": STORE}}
-    result = run_module("kafka_users", {**options(APP), **unreachable(tmp_path), **more})
+    overrides = {"login_properties": {**store, "ssl.truststore.password": STORE}}
+    result = run_module("kafka_users", {**options(APP), **unreachable(tmp_path), **overrides})
     assert "/etc/x.jks" in result["msg"]
 
 

@@ -52,31 +52,33 @@ def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def checked(**files: str) -> dict[str, Any]:
-    given = {name.replace("__", "/").replace("_yml", ".yml"): text for name, text in files.items()}
-    return run_module("monitoring_check", {"files": {**FILES, **given}})
+    files_by_name = {
+        name.replace("__", "/").replace("_yml", ".yml"): text for name, text in files.items()
+    }
+    return run_module("monitoring_check", {"files": {**FILES, **files_by_name}})
 
 
 def test_both_tools_check_a_new_configuration(tools: Path) -> None:
-    answer = checked()
-    assert answer["checked"] == ["promtool", "amtool"]
-    asked = tools.read_text().splitlines()
-    assert [line.rpartition("/")[2] for line in asked] == ["prometheus.yml", "alertmanager.yml"]
-    assert not Path(asked[0].split()[-1]).exists(), "its directory is left"
+    result = checked()
+    assert result["checked"] == ["promtool", "amtool"]
+    commands = tools.read_text().splitlines()
+    assert [line.rpartition("/")[2] for line in commands] == ["prometheus.yml", "alertmanager.yml"]
+    assert not Path(commands[0].split()[-1]).exists(), "its directory is left"
 
 
 def test_what_promtool_refuses_is_shown_by_its_place(tools: Path) -> None:
-    answer = checked(alerts__site_yml="wrong")
-    assert answer["failed"]
-    assert "promtool refuses it:\nFAILED: alerts/site.yml: 1:2: unknown function" in answer["msg"]
-    assert "the former one stays in force" in answer["msg"]
+    result = checked(alerts__site_yml="wrong")
+    assert result["failed"]
+    assert "promtool refuses it:\nFAILED: alerts/site.yml: 1:2: unknown function" in result["msg"]
+    assert "the former one stays in force" in result["msg"]
     assert not Path(tools.read_text().split()[2]).exists()
 
 
 def test_what_amtool_refuses_is_shown(tools: Path) -> None:
-    answer = checked(alertmanager_yml="route: {receiver: wrong}")
-    assert answer["failed"]
-    assert 'amtool refuses it:\nundefined receiver "wrong"' in answer["msg"]
-    assert "promtool refuses" not in answer["msg"]
+    result = checked(alertmanager_yml="route: {receiver: wrong}")
+    assert result["failed"]
+    assert 'amtool refuses it:\nundefined receiver "wrong"' in result["msg"]
+    assert "promtool refuses" not in result["msg"]
 
 
 @pytest.mark.parametrize("tool", ["promtool", "amtool"])
@@ -114,14 +116,14 @@ class Handler(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def server(tools: Path) -> Iterator[Server]:
-    found = Server(("127.0.0.1", 0), Handler)
-    found.loaded = tools.with_name("loaded")
-    found.loaded.write_text("0")
-    found.answers = {"/-/ready": "ready"}
-    Thread(target=found.serve_forever, daemon=True).start()
-    yield found
-    found.shutdown()
-    found.server_close()
+    httpd = Server(("127.0.0.1", 0), Handler)
+    httpd.loaded = tools.with_name("loaded")
+    httpd.loaded.write_text("0")
+    httpd.answers = {"/-/ready": "ready"}
+    Thread(target=httpd.serve_forever, daemon=True).start()
+    yield httpd
+    httpd.shutdown()
+    httpd.server_close()
 
 
 def at(server: Server) -> dict[str, Any]:
@@ -130,26 +132,26 @@ def at(server: Server) -> dict[str, Any]:
 
 
 def reload(server: Server, directory: Path, *, check: bool = False) -> dict[str, Any]:
-    given = {**at(server), "directory": str(directory), "wait": 5}
-    return run_module("monitoring_reload", given, check=check)
+    options = {**at(server), "directory": str(directory), "wait": 5}
+    return run_module("monitoring_reload", options, check=check)
 
 
 @pytest.fixture
 def directory(tmp_path: Path) -> Path:
-    found = tmp_path / "etc"
-    (found / "alerts").mkdir(parents=True)
-    (found / "alerts/site.yml").write_text("groups: []\n")
-    return found
+    etc = tmp_path / "etc"
+    (etc / "alerts").mkdir(parents=True)
+    (etc / "alerts/site.yml").write_text("groups: []\n")
+    return etc
 
 
 def test_servers_load_files_that_are_newer_than_what_they_have(
     server: Server, directory: Path, tools: Path
 ) -> None:
     assert reload(server, directory)["changed"]
-    asked = tools.read_text().splitlines()
-    assert asked[0] == "reload millrace-prometheus"
+    commands = tools.read_text().splitlines()
+    assert commands[0] == "reload millrace-prometheus"
     assert not reload(server, directory)["changed"]
-    assert tools.read_text().splitlines() == asked
+    assert tools.read_text().splitlines() == commands
 
 
 def test_a_removed_file_counts_as_a_change(server: Server, directory: Path) -> None:
@@ -169,34 +171,34 @@ def test_a_server_that_does_not_load_its_files_fails_the_task(
     server: Server, directory: Path, tools: Path
 ) -> None:
     tools.with_name("systemctl").write_text("#!/bin/sh\n")
-    given = {**at(server), "directory": str(directory), "wait": 0.5}
-    answer = run_module("monitoring_reload", given)
-    assert answer["failed"]
-    assert "prometheus has not loaded its files" in answer["msg"]
+    options = {**at(server), "directory": str(directory), "wait": 0.5}
+    result = run_module("monitoring_reload", options)
+    assert result["failed"]
+    assert "prometheus has not loaded its files" in result["msg"]
 
 
 def target(job: str, host: str, health: str = "up", why: str = "") -> dict[str, Any]:
     return {"labels": {"job": job, "host": host}, "health": health, "lastError": why}
 
 
-def healthy(server: Server, found: list[dict[str, Any]], **options: Any) -> dict[str, Any]:
+def healthy(server: Server, active_targets: list[dict[str, Any]], **options: Any) -> dict[str, Any]:
     alerts = [{"state": "firing", "labels": {"alertname": "HostDown"}}, {"state": "pending"}]
     server.answers = {
         **server.answers,
         "/api/v1/alerts": json.dumps({"data": {"alerts": alerts}}),
-        "/api/v1/targets?state=active": json.dumps({"data": {"activeTargets": found}}),
+        "/api/v1/targets?state=active": json.dumps({"data": {"activeTargets": active_targets}}),
     }
     return run_module("monitoring_health", {**at(server), "targets": ["node/k1"], **options})
 
 
 def test_all_exporters_answer(server: Server) -> None:
-    answer = healthy(server, [target("node", "k1")])
-    assert answer["healthy"]
-    assert answer["alerts"] == ["HostDown"]
+    result = healthy(server, [target("node", "k1")])
+    assert result["healthy"]
+    assert result["alerts"] == ["HostDown"]
 
 
 @pytest.mark.parametrize(
-    ("found", "text"),
+    ("active_targets", "text"),
     [
         ([], "Prometheus does not ask node of k1"),
         ([target("node", "k1", "down", "refused")], "node of k1 does not answer Prometheus: ref"),
@@ -204,27 +206,27 @@ def test_all_exporters_answer(server: Server) -> None:
     ],
 )
 def test_an_exporter_that_does_not_answer_is_named(
-    server: Server, found: list[dict[str, Any]], text: str
+    server: Server, active_targets: list[dict[str, Any]], text: str
 ) -> None:
-    answer = healthy(server, found)
-    assert answer["failed"]
-    assert text in answer["msg"]
-    assert healthy(server, found, exporters=False)["healthy"]
+    result = healthy(server, active_targets)
+    assert result["failed"]
+    assert text in result["msg"]
+    assert healthy(server, active_targets, exporters=False)["healthy"]
 
 
 def test_a_server_that_is_not_ready_is_named(server: Server) -> None:
     server.answers = {}
-    answer = run_module("monitoring_health", {**at(server), "targets": []})
-    assert answer["failed"]
-    assert "journalctl -u millrace-alertmanager" in answer["msg"]
+    result = run_module("monitoring_health", {**at(server), "targets": []})
+    assert result["failed"]
+    assert "journalctl -u millrace-alertmanager" in result["msg"]
 
 
 def test_a_console_that_does_not_serve_its_page_is_named(server: Server) -> None:
     console = f"127.0.0.1:{server.server_port}"
-    found = [target("node", "k1")]
-    answer = healthy(server, found, console=console)
-    assert answer["failed"]
-    assert "journalctl -u millrace-console" in answer["msg"]
-    assert healthy(server, found, console=console, exporters=False)["healthy"]
+    active_targets = [target("node", "k1")]
+    result = healthy(server, active_targets, console=console)
+    assert result["failed"]
+    assert "journalctl -u millrace-console" in result["msg"]
+    assert healthy(server, active_targets, console=console, exporters=False)["healthy"]
     server.answers = {**server.answers, "/": "page"}
-    assert healthy(server, found, console=console)["healthy"]
+    assert healthy(server, active_targets, console=console)["healthy"]

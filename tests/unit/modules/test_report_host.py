@@ -27,40 +27,40 @@ def test_everything_of_a_host_is_read(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(Unit, "state", state)
     authority = certificates.new_authority("Ensemble")
     stranger = certificates.new_authority("Another")
-    wanted = zookeeper_tls.identity("z1", "kafka").certificate
+    certificate = zookeeper_tls.identity("z1", "kafka").certificate
     good, bad = tmp_path / "good.pem", tmp_path / "bad.pem"
-    good.write_text(certificates.issue(authority, wanted))
-    bad.write_text(certificates.issue(stranger, wanted))
+    good.write_text(certificates.issue(authority, certificate))
+    bad.write_text(certificates.issue(stranger, certificate))
     (tmp_path / "mark").touch()
     (tmp_path / "operation.json").write_text(json.dumps({"id": "a", "state": "finished"}))
-    found = call_module(
+    result = call_module(
         "report_host",
         {
             "units": ["kafka", "spark-worker", "gone"],
             "marks": {"kafka": str(tmp_path / "mark"), "spark-worker": str(tmp_path / "none")},
             "directories": [str(tmp_path), str(tmp_path / "none")],
             "stores": [
-                {"certificate": str(one), "trusted": authority.certificate}
-                for one in (good, bad, tmp_path / "none.pem")
+                {"certificate": str(path), "trusted": authority.certificate}
+                for path in (good, bad, tmp_path / "none.pem")
             ],
             "record": str(tmp_path / "operation.json"),
         },
     )
-    assert [one["active"] for one in found["units"]] == [
+    assert [unit["active"] for unit in result["units"]] == [
         "active",
         "failed",
         "unknown: systemctl: no bus",
     ]
-    assert found["pending"] == ["kafka"]
-    assert [one["path"] for one in found["disks"]] == [str(tmp_path)]
-    shown = {Path(one["place"]).name: one for one in found["certificates"]}
+    assert result["pending"] == ["kafka"]
+    assert [disk["path"] for disk in result["disks"]] == [str(tmp_path)]
+    shown = {Path(entry["place"]).name: entry for entry in result["certificates"]}
     assert shown.keys() == {"good.pem", "bad.pem"}
     assert shown["good.pem"]["days"] > 30
     assert shown["bad.pem"]["wrong"]
-    assert found["operation"]["state"] == "finished"
+    assert result["operation"]["state"] == "finished"
 
 
 def test_a_host_that_has_nothing_yet_has_nothing(tmp_path: Path) -> None:
-    found = call_module("report_host", {"record": str(tmp_path / "none")})
-    assert found["operation"] == {}
-    assert found["units"] == found["disks"] == found["certificates"] == []
+    result = call_module("report_host", {"record": str(tmp_path / "none")})
+    assert result["operation"] == {}
+    assert result["units"] == result["disks"] == result["certificates"] == []

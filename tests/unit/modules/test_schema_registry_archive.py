@@ -34,9 +34,9 @@ class Registry(BaseHTTPRequestHandler):
         self.wfile.write(self.content)
 
     def do_POST(self) -> None:
-        given = self.rfile.read(int(self.headers["Content-Length"]))
-        self.imports.append(given)
-        type(self).content = self.left or given
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.imports.append(body)
+        type(self).content = self.left or body
         self.send_response(self.status)
         self.end_headers()
 
@@ -94,11 +94,11 @@ def test_a_registry_that_has_something_else_is_left_alone(
     assert not Registry.imports
 
 
-@pytest.mark.parametrize(("left", "status"), [(EMPTY, 204), (b"", 500)])
+@pytest.mark.parametrize(("remaining", "status"), [(EMPTY, 204), (b"", 500)])
 def test_an_import_that_is_not_complete_is_a_change_and_is_not_repeated(
-    instance: str, file: Path, left: bytes, status: int
+    instance: str, file: Path, remaining: bytes, status: int
 ) -> None:
-    Registry.left, Registry.status = left, status
+    Registry.left, Registry.status = remaining, status
     result = run(instance, file)
     assert result["failed"]
     assert result["changed"]

@@ -32,32 +32,36 @@ class Instance(BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def own() -> Iterator[str]:
+def instance() -> Iterator[str]:
     """An instance that is ready."""
     Instance.status, Instance.body = 200, json.dumps({"status": "UP", "checks": []})
     with served(Instance) as address:
         yield address
 
 
-def run(own: str, *others: str, **options: Any) -> dict[str, Any]:
-    there = {"instances": [own, *others], "own": own, "management_port": own.partition(":")[2]}
-    return run_module("schema_registry_health", {**there, **options})
+def run(instance: str, *neighbours: str, **options: Any) -> dict[str, Any]:
+    options_of_host = {
+        "instances": [instance, *neighbours],
+        "own": instance,
+        "management_port": instance.partition(":")[2],
+    }
+    return run_module("schema_registry_health", {**options_of_host, **options})
 
 
-def test_an_instance_that_is_ready_is_healthy(own: str) -> None:
-    result = run(own)
+def test_an_instance_that_is_ready_is_healthy(instance: str) -> None:
+    result = run(instance)
     assert not result.get("failed")
-    assert (result["instances"], result["subjects"]) == ([own], ["planes-value"])
+    assert (result["instances"], result["subjects"]) == ([instance], ["planes-value"])
 
 
-def test_another_instance_counts_unless_it_is_left_out(own: str) -> None:
-    assert NOBODY in run(own, NOBODY)["msg"]
-    assert not run(own, NOBODY, others=False).get("failed")
-    assert not run(own, NOBODY, fail=False).get("failed")
+def test_another_instance_counts_unless_it_is_left_out(instance: str) -> None:
+    assert NOBODY in run(instance, NOBODY)["msg"]
+    assert not run(instance, NOBODY, others=False).get("failed")
+    assert not run(instance, NOBODY, fail=False).get("failed")
 
 
 @pytest.mark.parametrize(
-    ("status", "body", "part"),
+    ("status", "body", "message"),
     [
         (503, json.dumps({"checks": [{"name": "Storage", "status": "DOWN"}]}), "Storage"),
         (404, "no page", "404"),
@@ -69,9 +73,9 @@ def test_another_instance_counts_unless_it_is_left_out(own: str) -> None:
     ],
 )
 def test_an_instance_that_is_not_ready_is_not_healthy(
-    own: str, status: int, body: str, part: str
+    instance: str, status: int, body: str, message: str
 ) -> None:
     Instance.status, Instance.body = status, body
-    result = run(own)
+    result = run(instance)
     assert result["failed"]
-    assert part in result["msg"]
+    assert message in result["msg"]

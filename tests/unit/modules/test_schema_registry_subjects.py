@@ -51,15 +51,18 @@ class Task:
 class Registry:
     """Subjects with the schemas of their versions, levels, and the changes that were asked for.
 
-    It refuses schemas that contain BROKEN, requests that `refused` has, and the removal of versions
-    to which others refer. `references` are pairs of versions; the id of a schema is the place of
-    its version among them. Ids of versions that are not there are those of removed ones.
+    It refuses schemas that contain BROKEN, and the removal of versions to which others refer.
     """
 
     schemas: dict[str, dict[int, str]] = field(default_factory=dict)
     references: list[tuple[Version, Version]] = field(default_factory=list)
+    """Pairs of versions; the id of a schema is the place of its version among them.
+
+    Ids of versions that are not there are those of removed ones.
+    """
     levels: dict[str, str] = field(default_factory=dict)
     refused: dict[str, int] = field(default_factory=dict)
+    """Requests that are refused."""
     level: str = "BACKWARD"
     sent: list[str] = field(default_factory=list)
 
@@ -93,25 +96,27 @@ class Registry:
         return None
 
     def _remove(self, name: str, version: int) -> None:
-        if any(to == (name, version) and self._has(one) for one, to in self.references):
+        if any(to == (name, version) and self._has(referrer) for referrer, to in self.references):
             raise RestError(REFERRED, 422)
         del self.schemas[name][version]
         if not self.schemas[name]:
             del self.schemas[name]
 
-    def _has(self, one: Version) -> bool:
-        return one[1] in self.schemas.get(one[0], {})
+    def _has(self, version: Version) -> bool:
+        return version[1] in self.schemas.get(version[0], {})
 
     def _read(self, path: str) -> Any:
         if path == LEVELS:
             return {"compatibilityLevel": self.level}
         if path.startswith(ARTIFACTS):
             name = path.removeprefix(f"{ARTIFACTS}/").split("/")[0]
-            known = self.levels if path.endswith(RULE) else self.schemas
-            return self._there(name in known) and {"config": self.levels.get(name)}
+            existing = self.levels if path.endswith(RULE) else self.schemas
+            return self._there(name in existing) and {"config": self.levels.get(name)}
         if path.startswith(IDS):
-            one, _ = self.references[int(path.split("/")[-2])]
-            return self._there(self._has(one)) and [{"subject": one[0], "version": one[1]}]
+            referrer, _ = self.references[int(path.split("/")[-2])]
+            return self._there(self._has(referrer)) and [
+                {"subject": referrer[0], "version": referrer[1]}
+            ]
         name = path.removeprefix(f"{SUBJECTS}/").split("/")[0]
         self._there(name in self.schemas)
         if path.endswith("/referencedby"):
@@ -122,10 +127,10 @@ class Registry:
             return {"schema": self.schemas[name][latest], "version": latest}
         return [*self.schemas[name]]
 
-    def _there(self, there: bool) -> bool:
-        if not there:
+    def _there(self, exists: bool) -> bool:
+        if not exists:
             raise RestError(ABSENT, 404)
-        return there
+        return exists
 
     def _test(self, text: str) -> None:
         if BROKEN in text:
@@ -134,15 +139,15 @@ class Registry:
 
 def run(
     registry: Registry,
-    *wanted: Mapping[str, Any],
+    *entries: Mapping[str, Any],
     compatibility: str = "BACKWARD",
     only: str = "",
     check: bool = False,
 ) -> dict[str, Any]:
-    subjects = [{**SUBJECT, **one} for one in wanted]
+    subjects = [{**SUBJECT, **entry} for entry in entries]
     params = {"subjects": subjects, "compatibility": compatibility, "only": only}
     module: Any = Task(params, check)
-    return schema_registry_subjects.run(module, schema_registry_subjects.Subjects(registry))  # type: ignore[arg-type]
+    return schema_registry_subjects.run(module, schema_registry_subjects.Subjects(registry))  # type: ignore[arg-type]  # a stand-in
 
 
 def refers(name: str) -> list[dict[str, Any]]:
@@ -219,7 +224,7 @@ def unwanted(*names: str) -> list[dict[str, str]]:
 
 
 def removed(*versions: str) -> list[str]:
-    return [f"DELETE {SUBJECTS}/{one}" for one in versions]
+    return [f"DELETE {SUBJECTS}/{version}" for version in versions]
 
 
 def test_a_subject_is_removed_by_its_versions() -> None:
@@ -254,6 +259,6 @@ def test_a_removal_that_others_forbid_changes_nothing(check: bool) -> None:
             {"name": "f"},
             check=check,
         )
-    for part in ("a version 1", "b version 1", "c version 1", "d version 1", f"e: {REFUSED}"):
-        assert part in str(refusal.value)
+    for text in ("a version 1", "b version 1", "c version 1", "d version 1", f"e: {REFUSED}"):
+        assert text in str(refusal.value)
     assert not registry.sent

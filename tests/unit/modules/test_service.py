@@ -27,8 +27,8 @@ from tests.unit.modules.fake_systemd import Systemd, install
 Run = Callable[..., dict[str, Any]]
 
 
-def entry(content: str, **more: object) -> dict[str, Any]:
-    return {**OWN, "content": content, **more}
+def entry(content: str, **overrides: object) -> dict[str, Any]:
+    return {**OWN, "content": content, **overrides}
 
 
 def apply(options: dict[str, Any], *, check: bool = False, diff: bool = False) -> dict[str, Any]:
@@ -54,7 +54,9 @@ def tree(tmp_path: Path) -> Run:
     }
 
     def run(changes: Any = None, **options: bool) -> dict[str, Any]:
-        changed = {f"{base}/{name}": one for name, one in (changes or {}).items()}
+        changed = {
+            f"{base}/{name}": entry_of_file for name, entry_of_file in (changes or {}).items()
+        }
         mark = str(tmp_path / "run" / "restart-pending")
         return apply({"files": {**entries, **changed}, "restart_marks": [mark]}, **options)
 
@@ -63,11 +65,11 @@ def tree(tmp_path: Path) -> Run:
 
 def contents(path: Path) -> dict[str, Any]:
     return {
-        str(found.relative_to(path)): (
-            str(found.readlink()) if found.is_symlink() else found.is_file() and found.read_bytes(),
-            oct(found.lstat().st_mode),
+        str(file.relative_to(path)): (
+            str(file.readlink()) if file.is_symlink() else file.is_file() and file.read_bytes(),
+            oct(file.lstat().st_mode),
         )
-        for found in sorted(path.rglob("*"))
+        for file in sorted(path.rglob("*"))
     }
 
 
@@ -147,8 +149,8 @@ def test_a_file_is_private_until_it_is_complete_and_leaves_nothing(
     monkeypatch.setattr(os, "fchown", fail)
     result = tree({"notes.txt": entry("new\n")})
     assert modes == [0o600]
-    for part in ("notes.txt", "Input/output error"):
-        assert part in result["msg"]
+    for text in ("notes.txt", "Input/output error"):
+        assert text in result["msg"]
     assert (tmp_path / "etc/notes.txt").read_text() == "ä\n"
     assert not list((tmp_path / "etc").glob(".*"))
 
@@ -221,8 +223,8 @@ def test_an_abort_leaves_the_mark_and_whole_files(
         broken.setattr(files, "_apply", fail)
         result = tree(changes)
     assert result["failed"]
-    for part in ("server.properties", "No space left on device"):
-        assert part in result["msg"]
+    for text in ("server.properties", "No space left on device"):
+        assert text in result["msg"]
     assert contents(tmp_path / "etc") == before
     assert (tmp_path / "run" / "restart-pending").is_file()
     retried = tree(changes)
@@ -258,10 +260,10 @@ def test_an_account_that_is_missing_is_made_before_its_files(
         return real(OWN["owner"] if made else name)
 
     monkeypatch.setattr(pwd, "getpwnam", find)
-    wanted = with_account(accounts, "new-user")
-    assert apply({"files": wanted}, check=True)["changed"]
+    entries = with_account(accounts, "new-user")
+    assert apply({"files": entries}, check=True)["changed"]
     assert not systemd.sysusers.exists()
-    assert apply({"files": wanted})["changed_paths"] == list(wanted)
+    assert apply({"files": entries})["changed_paths"] == list(entries)
     assert systemd.sysusers.read_text() == f"{accounts}/it.conf\n"
     assert (accounts.parent / "file").read_text() == "x"
 
@@ -317,8 +319,8 @@ def test_a_unit_that_runs_is_only_enabled(systemd: Systemd) -> None:
 def test_units_are_reported_and_left_alone_unless_they_are_to_run(systemd: Systemd) -> None:
     systemd.set("one", "running", "enabled")
     systemd.set("two", "running")
-    found = apply({"units": ["one", "two"]})
-    assert (found["changed"], found["running"], found["enabled"]) == (False, True, False)
+    result = apply({"units": ["one", "two"]})
+    assert (result["changed"], result["running"], result["enabled"]) == (False, True, False)
     assert systemd.commands() == []
 
 
@@ -327,7 +329,9 @@ def addresses() -> Iterator[tuple[str, str]]:
     """An address where nobody listens, and one where somebody does."""
     with socket.socket() as closed, socket.create_server(("127.0.0.1", 0)) as listening:
         closed.bind(("127.0.0.1", 0))
-        nobody, somebody = (f"127.0.0.1:{one.getsockname()[1]}" for one in (closed, listening))
+        nobody, somebody = (
+            f"127.0.0.1:{endpoint.getsockname()[1]}" for endpoint in (closed, listening)
+        )
         yield nobody, somebody
 
 
@@ -338,7 +342,7 @@ def test_a_unit_is_started_once_an_address_that_it_needs_accepts_connections(
 
     def asked(address: str) -> bool:
         """Note what was started before this question."""
-        started.extend(one for one in systemd.commands() if one.startswith("start"))
+        started.extend(command for command in systemd.commands() if command.startswith("start"))
         return listens(address)
 
     listens = network.listens
@@ -376,9 +380,9 @@ def test_systemd_reads_the_file_of_a_unit_before_it_starts(systemd: Systemd) -> 
 
 def test_without_the_tarball_the_host_asks_for_it(tmp_path: Path, systemd: Systemd) -> None:
     home = tmp_path / "opt/it-1"
-    wanted = {"home": str(home), "sha256": "0" * 64, "tarball": "/on/the/controller.tar"}
+    distribution = {"home": str(home), "sha256": "0" * 64, "tarball": "/on/the/controller.tar"}
     options = {
-        "distribution": wanted,
+        "distribution": distribution,
         "files": {str(tmp_path / "file"): entry("x")},
         "units": ["one"],
         "started": True,
@@ -398,15 +402,15 @@ def test_without_the_tarball_the_host_asks_for_it(tmp_path: Path, systemd: Syste
 def test_a_distribution_that_cannot_be_unpacked_leaves_the_files_alone(tmp_path: Path) -> None:
     archive = tmp_path / "a.tar"
     archive.write_bytes(b"damaged")
-    wanted: dict[str, Any] = {
+    distribution: dict[str, Any] = {
         "home": str(tmp_path / "opt/it-1"),
         "sha256": "0" * 64,
         "archive": str(archive),
     }
-    wrong = {"distribution": wanted, "files": {str(tmp_path / "file"): entry("x")}}
+    wrong = {"distribution": distribution, "files": {str(tmp_path / "file"): entry("x")}}
     assert "0" * 64 in apply(wrong)["msg"]
     assert not (tmp_path / "file").exists()
-    wanted["size"] = 2**60
+    distribution["size"] = 2**60
     assert str(tmp_path) in apply(wrong)["msg"]
 
 

@@ -20,7 +20,7 @@ kafka_brokers: {hosts: {b1: {kafka_node_id: 1}}}
 spark_masters: {hosts: {z1: {}, s1: {}}}
 spark_workers: {hosts: {w1: {}}}
 """
-IDENTITIES = [zookeeper_tls.identity("z1", one) for one in ("zookeeper", "kafka", "spark")]
+IDENTITIES = [zookeeper_tls.identity("z1", product) for product in ("zookeeper", "kafka", "spark")]
 
 
 class Host:
@@ -46,7 +46,9 @@ def host(tmp_path: Path) -> Host:
     return Host(tmp_path)
 
 
-@pytest.mark.parametrize("identity", IDENTITIES, ids=lambda one: one.certificate.common_name)
+@pytest.mark.parametrize(
+    "identity", IDENTITIES, ids=lambda identity: identity.certificate.common_name
+)
 @pytest.mark.parametrize(
     ("days", "fails", "soon"), [(100, False, False), (20, False, True), (1, True, False)]
 )
@@ -60,23 +62,23 @@ def test_the_days_that_are_left_decide(
 ) -> None:
     monkeypatch.setattr(certificates, "LEAF_DAYS", days)
     path = host.has(identity, host.authority)
-    found = host.check(path)
-    assert found.get("failed", False) is fails
-    assert [path in line for line in found["wrong"]] == [True] * fails
-    assert [path in line for line in found["expiring"]] == [True] * soon
-    assert not fails or path in found["msg"]
+    result = host.check(path)
+    assert result.get("failed", False) is fails
+    assert [path in line for line in result["wrong"]] == [True] * fails
+    assert [path in line for line in result["expiring"]] == [True] * soon
+    assert not fails or path in result["msg"]
     assert not host.check(path, fail=False).get("failed")
 
 
 def test_one_that_no_other_takes_is_wrong(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
     member, broker, master = IDENTITIES
-    other = host.has(broker, certificates.new_authority("Other"))
+    foreign = host.has(broker, certificates.new_authority("Other"))
     good = host.has(master, host.authority)
     monkeypatch.setattr(certificates, "LEAF_DAYS", 0)
     expired = host.has(member, host.authority)
-    found = host.check(expired, other, good, f"{host.folder}/absent.pem")
-    assert found["failed"]
-    for path, line in zip((expired, other, "absent.pem"), found["wrong"], strict=True):
+    result = host.check(expired, foreign, good, f"{host.folder}/absent.pem")
+    assert result["failed"]
+    for path, line in zip((expired, foreign, "absent.pem"), result["wrong"], strict=True):
         assert path in line
 
 
@@ -101,9 +103,9 @@ def run(folder: Path, security: str) -> AnsibleRun:
 def test_each_service_of_a_host_that_has_one_is_checked(
     name: str, products: tuple[str, ...], tmp_path: Path
 ) -> None:
-    asked = run(tmp_path, "standard").task("service_certificates", name)["stores"]
-    found = [one["certificate"] for one in asked]
-    assert found == [zookeeper_tls.paths(product)[0] for product in products]
+    stores = run(tmp_path, "standard").task("service_certificates", name)["stores"]
+    certificates_checked = [store["certificate"] for store in stores]
+    assert certificates_checked == [zookeeper_tls.paths(product)[0] for product in products]
 
 
 @pytest.mark.usefixtures("local_tmp")

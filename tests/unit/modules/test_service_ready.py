@@ -36,8 +36,8 @@ class Host:
     def mark(self) -> Path:
         return self.place / "run/restart-pending"
 
-    def apply(self, content: str, **more: Any) -> dict[str, Any]:
-        check = more.pop("check", False)
+    def apply(self, content: str, **overrides: Any) -> dict[str, Any]:
+        check = overrides.pop("check", False)
         options = {
             "files": {str(self.file): {**OWN, "content": content, "restart": True}},
             "units": ["one"],
@@ -46,33 +46,33 @@ class Host:
             "ready": {"one": str(self.ready)},
             "previous": str(self.place / "previous.json"),
         }
-        return call_module("service", {**options, **more}, check=check)
+        return call_module("service", {**options, **overrides}, check=check)
 
 
 @pytest.fixture
 def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Host:
-    found = Host(install(tmp_path / "systemd", monkeypatch), tmp_path)
-    run = found.ready.parent
-    found.systemd.run(
+    fake_host = Host(install(tmp_path / "systemd", monkeypatch), tmp_path)
+    run = fake_host.ready.parent
+    fake_host.systemd.run(
         "one",
-        f"rm -rf {run}; grep -q good {found.file} || exit 1; mkdir {run}; touch {found.ready}",
+        f"rm -rf {run}; grep -q good {fake_host.file} || exit 1; mkdir {run}; touch {fake_host.ready}",
     )
-    return found
+    return fake_host
 
 
 def test_a_service_is_started_and_waited_for(host: Host) -> None:
-    found = host.apply("good")
-    assert found["changed"]
-    assert found["running"]
+    result = host.apply("good")
+    assert result["changed"]
+    assert result["running"]
     assert host.ready.exists()
 
 
 def test_one_that_works_is_left_alone(host: Host) -> None:
     host.apply("good")
     host.systemd.commands()
-    found = host.apply("good")
-    assert not found["changed"]
-    assert found["waiting"] == []
+    result = host.apply("good")
+    assert not result["changed"]
+    assert result["waiting"] == []
     assert host.systemd.commands() == []
 
 
@@ -80,7 +80,9 @@ def test_a_change_restarts_it(host: Host) -> None:
     host.apply("good")
     host.systemd.commands()
     assert host.apply("as good")["changed"]
-    commands = [one for one in host.systemd.commands() if one.split()[0] in ("stop", "start")]
+    commands = [
+        command for command in host.systemd.commands() if command.split()[0] in ("stop", "start")
+    ]
     assert commands == ["stop --no-block one", "start one"]
     assert not host.mark.exists()
     assert not (host.place / "previous.json").exists()
@@ -88,9 +90,9 @@ def test_a_change_restarts_it(host: Host) -> None:
 
 def test_one_that_does_not_start_gets_its_previous_files_back(host: Host) -> None:
     host.apply("good")
-    found = host.apply("bad")
-    assert found["failed"]
-    assert "no such page" in found["msg"]
+    result = host.apply("bad")
+    assert result["failed"]
+    assert "no such page" in result["msg"]
     assert host.file.read_text() == "good"
     assert host.ready.exists()
     assert not host.mark.exists()
@@ -100,9 +102,9 @@ def test_one_that_does_not_start_gets_its_previous_files_back(host: Host) -> Non
 
 
 def test_one_that_never_started_has_nothing_to_go_back_to(host: Host) -> None:
-    found = host.apply("bad")
-    assert found["failed"]
-    assert "no such page" in found["msg"]
+    result = host.apply("bad")
+    assert result["failed"]
+    assert "no such page" in result["msg"]
     assert host.file.read_text() == "bad"
     assert host.apply("good")["running"]
 
@@ -115,12 +117,12 @@ def test_one_that_is_left_failed_is_started_again_and_reported(host: Host) -> No
 def test_a_second_task_can_wait(host: Host) -> None:
     host.apply("good")
     host.systemd.commands()
-    found = host.apply("as good", wait=False)
-    assert found["waiting"] == ["one"]
+    result = host.apply("as good", wait=False)
+    assert result["waiting"] == ["one"]
     assert host.mark.exists()
-    assert not [one for one in host.systemd.commands() if one.startswith("stop")]
-    found = host.apply("as good")
-    assert found["changed"]
+    assert not [command for command in host.systemd.commands() if command.startswith("stop")]
+    result = host.apply("as good")
+    assert result["changed"]
     assert not host.mark.exists()
 
 

@@ -70,18 +70,18 @@ def ask(folder: Path, member: str, certificate: str) -> dict[str, Any]:
 def test_a_member_is_asked_with_a_certificate(
     tmp_path: Path, authority: Authority, member: str
 ) -> None:
-    found = ask(tmp_path, member, pem(tmp_path, "own", authority))
-    assert found["modes"] == {member: "standalone"}
+    result = ask(tmp_path, member, pem(tmp_path, "own", authority))
+    assert result["modes"] == {member: "standalone"}
 
 
 def test_another_ca_is_a_problem_of_the_member(tmp_path: Path, member: str) -> None:
-    found = ask(tmp_path, member, pem(tmp_path, "other", new_authority("Other")))
-    assert found["modes"] == {}
-    (problem,) = found["problems"]
+    result = ask(tmp_path, member, pem(tmp_path, "other", new_authority("Other")))
+    assert result["modes"] == {}
+    (problem,) = result["problems"]
     assert member in problem
 
 
 def test_a_certificate_that_is_not_there_is_named(tmp_path: Path, authority: Authority) -> None:
-    found = ask(tmp_path, "localhost:1", f"{tmp_path}/absent.pem")
-    assert found["failed"]
-    assert "certificate" in found["msg"]
+    result = ask(tmp_path, "localhost:1", f"{tmp_path}/absent.pem")
+    assert result["failed"]
+    assert "certificate" in result["msg"]

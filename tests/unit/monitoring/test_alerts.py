@@ -18,7 +18,7 @@ from tests.unit.monitoring.alert_rules import ALERTS, FILES, FOLDER, alerts
 from tests.unit.tree import load
 
 CASES = {file: load(Path(__file__).parent / "alerts" / f"{file}.yml") for file in FILES}
-PAGE = "docs/alerts.md"
+PAGE = "docs/operate/alerts.md"
 
 
 def name_of(case: str) -> str:
@@ -29,22 +29,27 @@ def name_of(case: str) -> str:
 def checks(name: str, case: Mapping[str, Any]) -> list[dict[str, Any]]:
     """What promtool is to expect of an alert, and when."""
     rule = ALERTS[name]
-    found = [{"eval_time": at, "alertname": name, "exp_alerts": []} for at in case["quiet"]]
+    tests = [{"eval_time": at, "alertname": name, "exp_alerts": []} for at in case["quiet"]]
     if fires := case.get("fires"):
         expected = {
             "exp_labels": {**rule["labels"], **fires["labels"]},
             "exp_annotations": {**rule["annotations"], "summary": fires["summary"]},
         }
-        found.append({"eval_time": fires["at"], "alertname": name, "exp_alerts": [expected]})
-    return found
+        tests.append({"eval_time": fires["at"], "alertname": name, "exp_alerts": [expected]})
+    return tests
 
 
 def refused(file: str, cases: Mapping[str, Any], folder: Path) -> str:
     """What promtool has against the cases."""
     intervals = {title: case.get("interval", "15s") for title, case in cases.items()}
     return "".join(
-        refused_at(one, file, {x: case for x, case in cases.items() if intervals[x] == one}, folder)
-        for one in sorted({*intervals.values()})
+        refused_at(
+            interval,
+            file,
+            {title: case for title, case in cases.items() if intervals[title] == interval},
+            folder,
+        )
+        for interval in sorted({*intervals.values()})
     )
 
 
@@ -94,15 +99,15 @@ def test_each_alert_has_a_case_in_which_it_fires_and_is_quiet_before_and_after(f
 def test_an_alert_says_how_bad_it_is_what_it_means_and_where_to_read_on(name: str) -> None:
     rule = ALERTS[name]
     assert rule["labels"]["severity"] in {"critical", "warning", "info"}
-    assert set(rule["annotations"]) == {"summary", "description", "runbook"}
-    assert rule["annotations"]["runbook"] == f"{PAGE}#{name.lower()}"
+    assert set(rule["annotations"]) == {"summary", "description", "runbook_url"}
+    assert rule["annotations"]["runbook_url"] == f"{PAGE}#{name.lower()}"
     assert "{{" not in rule["annotations"]["description"], "the cases compare it as it is"
 
 
 @pytest.mark.parametrize("name", ALERTS)
 def test_an_alert_looks_at_two_readings_at_least(name: str) -> None:
-    minutes = [int(found) for found in re.findall(r"\[(\d+)m[]:]", ALERTS[name]["expr"])]
-    assert all(60 * one >= 2 * LONGEST_INTERVAL for one in minutes)
+    minutes = [int(number) for number in re.findall(r"\[(\d+)m[]:]", ALERTS[name]["expr"])]
+    assert all(60 * window >= 2 * LONGEST_INTERVAL for window in minutes)
 
 
 def test_names_are_unique() -> None:
@@ -113,7 +118,9 @@ def test_the_page_has_a_section_and_a_row_for_each_alert() -> None:
     text = (ROOT / PAGE).read_text()
     assert re.findall(r"(?m)^### (\w+)$", text) == list(ALERTS)
     rows = re.findall(r"(?m)^\| \[(\w+)\]\(#(\w+)\) \| (\w+) \|", text)
-    assert rows == [(name, name.lower(), one["labels"]["severity"]) for name, one in ALERTS.items()]
+    assert rows == [
+        (name, name.lower(), rule["labels"]["severity"]) for name, rule in ALERTS.items()
+    ]
 
 
 def test_no_value_of_a_case_is_a_hexadecimal_number() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -9,11 +10,10 @@ from typing import Any
 import pytest
 import yaml
 
+from apps import dashboards
 from apps.console.panels import HOST, NUMBER, Panel, panels, views
 from tests.support import promtool
-from tests.support.lab.topology import ROOT
 from tests.unit.monitoring.alert_rules import ALERTS
-from tests.unit.tree import load
 
 # Recorded from each exporter with the configuration that a host has; those of Millrace's own
 # exporters, of Debezium and of Alertmanager by hand.
@@ -27,7 +27,7 @@ PARTS = {"certificate", "connector", "sink", "source", "stream"}
 AGGREGATIONS = {"avg", "count", "max", "min", "sum", "topk"}
 WORDS = AGGREGATIONS | {"and", "or", "unless", "on", "by", "offset", "group_left"}
 QUERIES = [
-    *(one.query for _, panel in panels() for one in panel.queries),
+    *(query.query for _, panel in panels() for query in panel.queries),
     *(rule["expr"] for rule in ALERTS.values()),
 ]
 
@@ -43,14 +43,14 @@ def metrics_of(query: str) -> set[str]:
     }
 
 
-def exists(metric: str, known: set[str]) -> bool:
+def exists(metric: str, metrics: set[str]) -> bool:
     if metric.startswith("~"):
-        return any(re.fullmatch(metric[1:], name) for name in known)
-    return metric in known
+        return any(re.fullmatch(metric[1:], name) for name in metrics)
+    return metric in metrics
 
 
 @pytest.mark.parametrize(
-    ("query", "found"),
+    ("query", "metrics"),
     [
         ("max by (host) (a_total) == 0", {"a_total"}),
         ('sum by (x) (rate(a{b="c", d=~"$host"}[2m])) / on (x) b > 0.5', {"a", "b"}),
@@ -58,17 +58,17 @@ def exists(metric: str, known: set[str]) -> bool:
         ('label_replace({__name__=~"a_.+"}, "x", "$1", "y", "z")', {"~a_.+"}),
     ],
 )
-def test_metrics_of_a_query_are_found(query: str, found: set[str]) -> None:
-    assert metrics_of(query) == found
+def test_metrics_of_a_query_are_found(query: str, metrics: set[str]) -> None:
+    assert metrics_of(query) == metrics
 
 
 def test_every_metric_that_a_view_or_an_alert_reads_exists() -> None:
-    known = set().union(*KNOWN.values())
+    exported = set().union(*KNOWN.values())
     assert not [
         f"{metric} in {query}"
         for query in QUERIES
         for metric in metrics_of(query)
-        if not exists(metric, known)
+        if not exists(metric, exported)
     ]
 
 
@@ -80,15 +80,18 @@ def test_a_panel_reads_metrics_of_the_jobs_that_it_needs(view: str, panel: Panel
     jobs = {_OF_BROKERS.get(job, job) for job in panel.needs - PARTS}
     if jobs & {"zookeeper"}:
         jobs |= {"kafka_zookeeper"}
-    known = set().union(*(KNOWN[job] for job in jobs), KNOWN["of_each_target"])
+    exported = set().union(*(KNOWN[job] for job in jobs), KNOWN["of_each_target"])
     unknown = [
-        one for query in panel.queries for one in metrics_of(query.query) if not exists(one, known)
+        metric
+        for query in panel.queries
+        for metric in metrics_of(query.query)
+        if not exists(metric, exported)
     ]
     assert not unknown, f"{view} needs more"
-    others = {*_OF_BROKERS, "zookeeper", "spark_master"}
-    if not panel.needs & others and view in {"broker", "cluster"}:
+    of_zookeeper = {*_OF_BROKERS, "zookeeper", "spark_master"}
+    if not panel.needs & of_zookeeper and view in {"broker", "cluster"}:
         both = KNOWN["kafka"] & KNOWN["kafka_zookeeper"] | KNOWN["of_each_target"]
-        used = {one for query in panel.queries for one in metrics_of(query.query)}
+        used = {metric for query in panel.queries for metric in metrics_of(query.query)}
         assert used <= both, "not with ZooKeeper"
 
 
@@ -100,7 +103,7 @@ def test_what_the_exporter_shows_of_a_service_is_used() -> None:
 
 
 def test_prometheus_reads_every_query(tmp_path: Path) -> None:
-    queries = [one.of() for _, panel in panels() for one in panel.queries]
+    queries = [query.of() for _, panel in panels() for query in panel.queries]
     assert not [query for query in queries if HOST in query]
     rules = [{"record": f"q:{number}", "expr": query} for number, query in enumerate(queries)]
     document = {"groups": [{"name": "panels", "rules": rules}]}
@@ -127,18 +130,25 @@ def test_titles_are_unique_in_a_view() -> None:
 
 
 @pytest.mark.parametrize("name", [view.name for view in views()])
-def test_a_dashboard_has_each_panel_of_its_view_in_a_place_of_its_own(name: str) -> None:
-    (view,) = (one for one in views() if one.name == name)
-    made = load(ROOT / f"roles/monitoring/files/dashboards/{name}.json")
-    assert [panel["title"] for panel in made["panels"]] == [one.title for one in view.panels]
-    for panel, one in zip(made["panels"], view.panels, strict=True):
-        assert [target["expr"] for target in panel["targets"]] == [q.query for q in one.queries]
-        assert panel["type"] == ("stat" if one.kind == NUMBER else "timeseries")
+def test_a_dashboard_has_each_panel_of_its_view_in_a_place_of_its_own(
+    name: str, tmp_path: Path
+) -> None:
+    (view,) = (candidate for candidate in views() if candidate.name == name)
+    dashboards.main([str(tmp_path / "new")])
+    made = json.loads((tmp_path / f"new/{name}.json").read_text())
+    assert [panel["title"] for panel in made["panels"]] == [
+        view_panel.title for view_panel in view.panels
+    ]
+    for panel, view_panel in zip(made["panels"], view.panels, strict=True):
+        assert [target["expr"] for target in panel["targets"]] == [
+            q.query for q in view_panel.queries
+        ]
+        assert panel["type"] == ("stat" if view_panel.kind == NUMBER else "timeseries")
     taken = [
-        (x, y)
+        (column, row)
         for place in (panel["gridPos"] for panel in made["panels"])
-        for x in range(place["x"], place["x"] + place["w"])
-        for y in range(place["y"], place["y"] + place["h"])
+        for column in range(place["x"], place["x"] + place["w"])
+        for row in range(place["y"], place["y"] + place["h"])
     ]
     assert len(taken) == len(set(taken))
-    assert max(x for x, _ in taken) < 24
+    assert max(column for column, _ in taken) < 24

@@ -15,15 +15,18 @@ def archive(*entries: tuple[str, dict[str, Any]], manifest: str = "m.Manifest.js
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w") as made:
         made.writestr(manifest, "{}")
-        for number, (kind, one) in enumerate(entries):
-            made.writestr(f"{number}.{kind}.json", json.dumps(one))
+        for number, (kind, entry) in enumerate(entries):
+            made.writestr(f"{number}.{kind}.json", json.dumps(entry))
     return content.getvalue()
 
 
-def planes(*more: str) -> bytes:
+def planes(*names: str) -> bytes:
     """Return the archive of a registry with a subject, and with others of one version each."""
-    every = [PLANE, *({**PLANE, "artifactId": x, "contentId": n} for n, x in enumerate(more, 8))]
+    versions = [
+        PLANE,
+        *({**PLANE, "artifactId": name, "contentId": n} for n, name in enumerate(names, 8)),
+    ]
     return archive(
-        *(("ArtifactVersion", one) for one in every),
-        *(("Content", {"contentId": one["contentId"]}) for one in every),
+        *(("ArtifactVersion", version) for version in versions),
+        *(("Content", {"contentId": version["contentId"]}) for version in versions),
     )

@@ -42,7 +42,7 @@ def partition(
     failed: tuple[int, ...] = (),
 ) -> Partition:
     """Return a partition; its replicas on brokers of `failed` are in a failed directory."""
-    isr = tuple(one for one in replicas if one not in failed) if isr is None else isr
+    isr = tuple(broker for broker in replicas if broker not in failed) if isr is None else isr
     leader = -1 if offline or not isr else isr[0]
     return Partition(topic, index, leader, replicas, isr, min_isr, failed)
 

@@ -130,18 +130,18 @@ class FakeCluster:
             self.snapshots.pop(0)
 
     def read(self, *, gate: bool = False) -> Snapshot:
-        if (found := self.snapshots[0]) is None:
+        if (snapshot := self.snapshots[0]) is None:
             text = "k1:9092: refused"
             raise UnavailableError(text)
-        return found if gate else dataclasses.replace(found, reassigning=(), throttled=())
+        return snapshot if gate else dataclasses.replace(snapshot, reassigning=(), throttled=())
 
     def ask(self, question: Any) -> Any:
         """Answer what an admin client is asked, which is for the canary alone."""
         return question(self)
 
-    def led_partition(self, _: Any, own: int, brokers: list[int], replicas: int) -> int | None:
+    def led_partition(self, _: Any, broker: int, brokers: list[int], replicas: int) -> int | None:
         """Answer which partition of the canary's topic the node leads."""
-        self.asked = (own, brokers, replicas)
+        self.asked = (broker, brokers, replicas)
         return self.led
 
     def round_trip(self, connection: Connection, *_: Any) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 
-def answer(phase: str, **found: object) -> dict[str, Any]:
+def answer(phase: str, **fields: object) -> dict[str, Any]:
     """Return what the module returns at the end of a slice."""
     empty: dict[str, Any] = {
         "waiting": [],
@@ -17,4 +17,4 @@ def answer(phase: str, **found: object) -> dict[str, Any]:
         "signs": {},
         "had_failed_directory": False,
     }
-    return {"phase": phase, "seconds": {}, "changed": phase == "done", **empty, **found}
+    return {"phase": phase, "seconds": {}, "changed": phase == "done", **empty, **fields}

@@ -29,15 +29,20 @@ def answer(state: str, *tasks: str, worker: str = WORKERS[0]) -> dict[str, Any]:
         "status": {
             "connector": {"state": state, "worker_id": worker, **(why if state == FAILED else {})},
             "tasks": [
-                {"id": number, "state": one, "worker_id": worker, **(why if one == FAILED else {})}
-                for number, one in enumerate(tasks)
+                {
+                    "id": number,
+                    "state": task_state,
+                    "worker_id": worker,
+                    **(why if task_state == FAILED else {}),
+                }
+                for number, task_state in enumerate(tasks)
             ],
         }
     }
 
 
 @pytest.mark.parametrize(
-    ("given", "expected"),
+    ("status", "expected"),
     [
         pytest.param(answer(RUNNING, RUNNING, RUNNING), [], id="running"),
         pytest.param(answer(PAUSED, PAUSED), [], id="paused"),
@@ -58,29 +63,29 @@ def answer(state: str, *tasks: str, worker: str = WORKERS[0]) -> dict[str, Any]:
         ),
     ],
 )
-def test_each_problem_is_named(given: dict[str, Any], expected: list[tuple[str, ...]]) -> None:
-    found = connect_health.problems({}, WORKERS, connect_health.connectors({"orders": given}))
-    assert len(found) == len(expected), found
-    for text, parts in zip(found, expected, strict=True):
-        assert all(part in text for part in parts), text
+def test_each_problem_is_named(status: dict[str, Any], expected: list[tuple[str, ...]]) -> None:
+    problems = connect_health.problems({}, WORKERS, connect_health.connectors({"orders": status}))
+    assert len(problems) == len(expected), problems
+    for text, fragments in zip(problems, expected, strict=True):
+        assert all(fragment in text for fragment in fragments), text
 
 
 def test_a_failure_from_before_the_restarts_is_no_reason_against_them() -> None:
     """And one that came with a restart is."""
     read = connect_health.connectors
     before = read({"orders": answer(RUNNING, FAILED, RUNNING), "planes": answer(FAILED)})
-    known = connect_health.failed(before)
-    assert connect_health.problems({}, WORKERS, before, known_failures=known) == []
+    failures = connect_health.failed(before)
+    assert connect_health.problems({}, WORKERS, before, known_failures=failures) == []
     after = read({"orders": answer(RUNNING, FAILED, FAILED), "planes": answer(FAILED)})
-    (text,) = connect_health.problems({}, WORKERS, after, known_failures=known)
+    (text,) = connect_health.problems({}, WORKERS, after, known_failures=failures)
     assert "task 1 of connector orders" in text
 
 
 def test_a_known_failure_that_is_not_assigned_any_more_is_a_problem() -> None:
     """Its worker has ended, and the group has not given it to another one yet."""
-    known = connect_health.failed(connect_health.connectors({"orders": answer(RUNNING, FAILED)}))
+    failures = connect_health.failed(connect_health.connectors({"orders": answer(RUNNING, FAILED)}))
     after = connect_health.connectors({"orders": answer(RUNNING, UNASSIGNED)})
-    assert connect_health.problems({}, WORKERS, after, known_failures=known)
+    assert connect_health.problems({}, WORKERS, after, known_failures=failures)
 
 
 def test_a_worker_that_is_not_ready_is_named_with_its_reason() -> None:
@@ -90,18 +95,18 @@ def test_a_worker_that_is_not_ready_is_named_with_its_reason() -> None:
 
 
 def test_a_connector_that_no_worker_has_started_is_named() -> None:
-    found = connect_health.connectors({"orders": answer(RUNNING, RUNNING)})
-    (text,) = connect_health.problems({}, WORKERS, found, ["orders", "planes"])
+    read_connectors = connect_health.connectors({"orders": answer(RUNNING, RUNNING)})
+    (text,) = connect_health.problems({}, WORKERS, read_connectors, ["orders", "planes"])
     assert "planes" in text
 
 
 def test_a_connector_that_has_nothing_to_do_is_named_apart() -> None:
-    found = {"a": answer(RUNNING), "b": answer(RUNNING, RUNNING), "c": answer(STOPPED)}
-    assert connect_health.without_tasks(connect_health.connectors(found)) == ["a"]
+    statuses = {"a": answer(RUNNING), "b": answer(RUNNING, RUNNING), "c": answer(STOPPED)}
+    assert connect_health.without_tasks(connect_health.connectors(statuses)) == ["a"]
 
 
 @pytest.mark.parametrize(
-    ("given", "state", "expected"),
+    ("status", "state", "expected"),
     [
         pytest.param(answer(RUNNING, RUNNING), RUNNING, [], id="running"),
         pytest.param(answer(RUNNING, PAUSED), RUNNING, ["task 0"], id="task-still-paused"),
@@ -114,13 +119,13 @@ def test_a_connector_that_has_nothing_to_do_is_named_apart() -> None:
     ],
 )
 def test_connectors_and_tasks_have_the_state_that_is_wanted(
-    given: dict[str, Any], state: str, expected: list[str]
+    status: dict[str, Any], state: str, expected: list[str]
 ) -> None:
-    (one,) = connect_health.connectors({"orders": given}).values()
-    found = connect_health.differences("orders", one, state)
-    assert [text.startswith(part) for text, part in zip(found, expected, strict=True)] == [
-        True for _ in expected
-    ]
+    (connector,) = connect_health.connectors({"orders": status}).values()
+    differences = connect_health.differences("orders", connector, state)
+    assert [
+        text.startswith(beginning) for text, beginning in zip(differences, expected, strict=True)
+    ] == [True for _ in expected]
 
 
 def test_what_is_no_worker_is_refused() -> None:

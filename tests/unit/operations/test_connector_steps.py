@@ -24,13 +24,13 @@ def found(state: str = "RUNNING", *tasks: str, **config: str) -> Found:
     return Found({**CONFIG, **config}, state, dict(enumerate(tasks)))
 
 
-def sent(one: Wanted, now: Found | None, restart: str = "none") -> list[str]:
-    steps = connectors.steps([one], {} if now is None else {"orders": now}, restart)
+def sent(desired: Wanted, now: Found | None, restart: str = "none") -> list[str]:
+    steps = connectors.steps([desired], {} if now is None else {"orders": now}, restart)
     return [f"{step.method} {step.path}" for step in steps]
 
 
 @pytest.mark.parametrize(
-    ("one", "now", "expected"),
+    ("desired", "now", "expected"),
     [
         pytest.param(wanted(), found(), [], id="as-wanted"),
         pytest.param(wanted("paused"), found("PAUSED", "PAUSED"), [], id="paused-already"),
@@ -58,8 +58,8 @@ def sent(one: Wanted, now: Found | None, restart: str = "none") -> list[str]:
         pytest.param(wanted(), found("UNASSIGNED"), [], id="unassigned"),
     ],
 )
-def test_only_what_differs_is_sent(one: Wanted, now: Found | None, expected: list[str]) -> None:
-    assert sent(one, now) == expected
+def test_only_what_differs_is_sent(desired: Wanted, now: Found | None, expected: list[str]) -> None:
+    assert sent(desired, now) == expected
 
 
 def test_a_new_connector_begins_in_its_state() -> None:
@@ -108,28 +108,28 @@ def test_secrets_are_kept_as_long_as_a_connector_refers_to_them() -> None:
 
 
 def test_the_plugins_errors_are_read_although_it_answers_with_success() -> None:
-    answer = {
+    response = {
         "error_count": 1,
         "configs": [
             {"value": {"name": "tasks.max", "errors": ["Invalid value\nmany"]}},
             {"value": {"name": "topics", "errors": []}},
         ],
     }
-    assert connectors.errors(answer) == ["tasks.max: Invalid value many"]
+    assert connectors.errors(response) == ["tasks.max: Invalid value many"]
 
 
 @pytest.mark.parametrize("name", [CLASS, "JdbcSinkConnector", "JdbcSink"])
 def test_a_class_has_short_names(name: str) -> None:
-    one = Wanted("orders", {"connector.class": name}, "running")
-    assert not connectors.unknown_class(one, [CLASS])
-    assert connectors.unknown_class(one, ["org.example.Other"])
+    desired = Wanted("orders", {"connector.class": name}, "running")
+    assert not connectors.unknown_class(desired, [CLASS])
+    assert connectors.unknown_class(desired, ["org.example.Other"])
 
 
 def test_the_difference_shows_no_secret_that_somebody_has_set() -> None:
-    given = {"database.password": "geheim", "url": "jdbc:x://db/x?password=geheim"}
-    (part,) = connectors.diff([wanted()], {"orders": found(**given)})
-    assert given.keys() <= {line.partition(" = ")[0] for line in part["before"].splitlines()}
-    assert "geheim" not in str(part)
+    config = {"database.password": "geheim", "url": "jdbc:x://db/x?password=geheim"}
+    (difference,) = connectors.diff([wanted()], {"orders": found(**config)})
+    assert config.keys() <= {line.partition(" = ")[0] for line in difference["before"].splitlines()}
+    assert "geheim" not in str(difference)
 
 
 def test_there_is_no_difference_where_nothing_is_done() -> None:
@@ -138,7 +138,7 @@ def test_there_is_no_difference_where_nothing_is_done() -> None:
 
 
 def test_an_answer_is_read() -> None:
-    answer = {
+    response = {
         "orders": {
             "info": {"config": CONFIG},
             "status": {
@@ -147,7 +147,7 @@ def test_an_answer_is_read() -> None:
             },
         }
     }
-    assert connectors.read(answer) == {"orders": found("RUNNING", "FAILED")}
+    assert connectors.read(response) == {"orders": found("RUNNING", "FAILED")}
 
 
 SOURCE = {
@@ -169,8 +169,8 @@ def left(state: str, config: Mapping[str, str]) -> list[str]:
 )
 def test_a_removed_source_leaves_a_slot_that_is_named(config: dict[str, str], slot: str) -> None:
     (text,) = left("absent", SOURCE | config)
-    for part in (f"pg_drop_replication_slot('{slot}')", "flights", "p1"):
-        assert part in text
+    for fragment in (f"pg_drop_replication_slot('{slot}')", "flights", "p1"):
+        assert fragment in text
 
 
 def test_what_stays_or_drops_its_slot_leaves_nothing() -> None:
@@ -189,10 +189,10 @@ def test_other_values_of_a_source_are_named_and_its_short_names_are_known() -> N
 
 def test_each_connector_that_goes_is_judged_by_itself() -> None:
     drops = SOURCE | {"slot.drop.on.stop": "true"}
-    there = {"a": SOURCE, "b": drops, "c": {"connector.class": CLASS}, "d": SOURCE}
+    existing = {"a": SOURCE, "b": drops, "c": {"connector.class": CLASS}, "d": SOURCE}
     texts = connectors.left_behind(
-        [Wanted(name, {}, "absent") for name in there],
-        {name: Found(config, "RUNNING") for name, config in there.items()},
+        [Wanted(name, {}, "absent") for name in existing],
+        {name: Found(config, "RUNNING") for name, config in existing.items()},
     )
     assert [text.partition(" ")[0] for text in texts] == ["a", "d"]
 
@@ -220,12 +220,12 @@ def test_a_name_is_one_part_of_a_path() -> None:
 
 @pytest.mark.parametrize("state", ["RUNNING", "PAUSED", "STOPPED", "FAILED"])
 def test_offsets_are_reset_of_a_connector_that_is_stopped(state: str) -> None:
-    others = {"left": found("RUNNING", "RUNNING")}
-    steps, after = connectors.reset("orders", {"orders": found(state, "RUNNING"), **others})
+    running = {"left": found("RUNNING", "RUNNING")}
+    steps, after = connectors.reset("orders", {"orders": found(state, "RUNNING"), **running})
     sent = [f"{step.method} {step.path}" for step in steps]
     stop = [] if state == "STOPPED" else ["PUT /connectors/orders/stop"]
     assert sent == [*stop, "DELETE /connectors/orders/offsets"]
-    assert after == {"orders": found("STOPPED"), **others}
+    assert after == {"orders": found("STOPPED"), **running}
 
 
 def test_a_connector_without_a_status_was_started_by_no_worker() -> None:
@@ -259,16 +259,16 @@ def test_a_plugin_without_a_class_is_unknown() -> None:
 
 
 def test_the_difference_shows_the_state_that_somebody_has_asked_for() -> None:
-    (part,) = connectors.diff([wanted("paused")], {"orders": found("FAILED")})
-    assert "state = running" in part["before"]
-    assert "state = paused" in part["after"]
-    (part,) = connectors.diff([wanted()], {"orders": found("STOPPED")})
-    assert "state = stopped" in part["before"]
-    (part,) = connectors.diff([wanted()], {})
-    assert part["before"] == ""
-    assert f"connector.class = {CLASS}" in part["after"]
-    (part,) = connectors.diff([wanted("absent")], {"orders": found()})
-    assert part["after"] == ""
+    (difference,) = connectors.diff([wanted("paused")], {"orders": found("FAILED")})
+    assert "state = running" in difference["before"]
+    assert "state = paused" in difference["after"]
+    (difference,) = connectors.diff([wanted()], {"orders": found("STOPPED")})
+    assert "state = stopped" in difference["before"]
+    (difference,) = connectors.diff([wanted()], {})
+    assert difference["before"] == ""
+    assert f"connector.class = {CLASS}" in difference["after"]
+    (difference,) = connectors.diff([wanted("absent")], {"orders": found()})
+    assert difference["after"] == ""
 
 
 def test_what_is_no_secret_is_shown() -> None:
@@ -276,5 +276,5 @@ def test_what_is_no_secret_is_shown() -> None:
 
 
 def test_an_answer_of_a_plugin_without_errors_has_none() -> None:
-    answer = {"configs": [{"value": {"name": "a", "errors": None}}]}
-    assert connectors.errors(answer) == []
+    response = {"configs": [{"value": {"name": "a", "errors": None}}]}
+    assert connectors.errors(response) == []

@@ -35,16 +35,17 @@ DEFAULTS = {THREADS: "8", RATIO: "0.5", LISTS: "delete", MIN_ISR: "1"}
 
 @dataclass
 class FakeBroker:
-    """A broker with its file as it started, its own dynamic entries and the cluster's.
-
-    `writes` are the changes it took, with whether they were for the whole cluster.
-    """
+    """A broker with its static and its dynamic configuration."""
 
     static: dict[str, str] = field(default_factory=dict)
+    """Its file as it started."""
     entries: dict[str, str] = field(default_factory=dict)
+    """Its own dynamic entries."""
     of_all: dict[str, str] = field(default_factory=dict)
+    """The dynamic entries of the cluster."""
     elr: bool = False
     writes: list[tuple[bool, dict[str, str | None]]] = field(default_factory=list)
+    """The changes it took, with whether they were for the whole cluster."""
 
     def has_elr(self) -> bool:
         return self.elr
@@ -151,7 +152,7 @@ def host(tmp_path: Path) -> Host:
 
 
 @pytest.mark.parametrize(
-    ("kind", "one", "other", "same"),
+    ("kind", "first", "second", "equal"),
     [
         ("INT", "8", "08", True),
         ("int", "8", " +8 ", True),
@@ -171,10 +172,10 @@ def host(tmp_path: Path) -> Host:
     ],
 )
 def test_values_are_compared_as_kafka_reads_them(
-    kind: str, one: str | None, other: str | None, same: bool
+    kind: str, first: str | None, second: str | None, equal: bool
 ) -> None:
-    assert dynamic_config.same(kind, one, other) is same
-    assert dynamic_config.same(kind, other, one) is same
+    assert dynamic_config.same(kind, first, second) is equal
+    assert dynamic_config.same(kind, second, first) is equal
 
 
 @pytest.mark.parametrize(
@@ -214,8 +215,8 @@ def test_values_are_compared_as_kafka_reads_them(
     ],
 )
 def test_plan(layers: Any, file: Any, expected: Plan) -> None:
-    found = FakeBroker(**layers).read(list(KINDS))
-    assert dynamic_config.plan(KINDS, file, found) == expected
+    settings = FakeBroker(**layers).read(list(KINDS))
+    assert dynamic_config.plan(KINDS, file, settings) == expected
 
 
 def test_a_key_without_default_that_left_the_file_needs_a_restart() -> None:
@@ -242,8 +243,8 @@ def test_a_key_without_default_that_left_the_file_needs_a_restart() -> None:
 def test_a_recorded_key_that_is_not_dynamic_any_more_loses_its_entry(
     layers: Any, file: Any, deleted: tuple[str, ...], refused: list[str]
 ) -> None:
-    found = FakeBroker(**layers).read(list(KINDS))
-    plan = dynamic_config.plan({THREADS}, file, found, recorded=[RATIO])
+    settings = FakeBroker(**layers).read(list(KINDS))
+    plan = dynamic_config.plan({THREADS}, file, settings, recorded=[RATIO])
     assert (plan.deleted, list(plan.refused)) == (deleted, refused)
     assert not plan.set
 
@@ -253,7 +254,7 @@ def test_a_recorded_key_that_the_broker_does_not_know_is_passed_over() -> None:
 
 
 @pytest.mark.parametrize(
-    ("layers", "file", "elr", "one", "expected"),
+    ("layers", "file", "elr", "cluster_wide", "expected"),
     [
         ({"of_all": {MIN_ISR: "1"}}, "2", True, True, {MIN_ISR: ("1", "2")}),
         ({"of_all": {MIN_ISR: "1"}}, "2", True, False, {}),
@@ -264,12 +265,12 @@ def test_a_recorded_key_that_the_broker_does_not_know_is_passed_over() -> None:
     ],
 )
 def test_min_insync_replicas_is_written_only_when_it_changes(
-    layers: Any, file: str | None, elr: bool, one: bool, expected: Any
+    layers: Any, file: str | None, elr: bool, cluster_wide: bool, expected: Any
 ) -> None:
     """Setting it again to the same value would forget all eligible leaders (KIP-966)."""
-    found = FakeBroker(**layers).read(list(KINDS))
+    settings = FakeBroker(**layers).read(list(KINDS))
     desired = {MIN_ISR: file} if file else {}
-    plan = dynamic_config.plan(KINDS, desired, found, elr=elr, cluster_wide=one)
+    plan = dynamic_config.plan(KINDS, desired, settings, elr=elr, cluster_wide=cluster_wide)
     assert plan.cluster == expected
     assert bool(plan.set) is not elr
     assert not plan.deleted
@@ -357,23 +358,23 @@ class CrampedBroker(FakeBroker):
 
 
 @pytest.mark.parametrize(
-    ("most", "left"),
+    ("most", "remaining"),
     [
         (8, {}),
         (16, {THREADS: "16"}),  # Kafka does not go back to 4 at once
     ],
 )
 def test_an_entry_that_steps_have_made_does_not_stay_unknown(
-    tmp_path: Path, most: int, left: dict[str, str]
+    tmp_path: Path, most: int, remaining: dict[str, str]
 ) -> None:
     broker = CrampedBroker(static={THREADS: "4"})
     broker.most = most
     host = Host(tmp_path, broker)
     result = host.run(f"{THREADS}=37")
     assert (result["changed"], list(result["refused"])) == (True, [THREADS])
-    assert (broker.entries, result["deleted"]) == (left, [] if left else [THREADS])
+    assert (broker.entries, result["deleted"]) == (remaining, [] if remaining else [THREADS])
     # What is recorded is deleted once Kafka lets it.
-    assert (THREADS in dynamic_record.read(host.record)) is bool(left)
+    assert (THREADS in dynamic_record.read(host.record)) is bool(remaining)
     assert host.marked_keys() == [THREADS]
 
 
@@ -385,8 +386,8 @@ def test_a_number_that_is_refused_for_itself_is_not_approached(host: Host) -> No
 def test_a_key_that_leaves_the_file_before_a_restart_leaves_the_broker(host: Host) -> None:
     host.run(f"{THREADS}=4", f"{LISTS}=compact")
     host.broker.entries[RATIO] = "0.3"
-    left = host.run(f"{THREADS}=4")
-    assert left["deleted"] == [LISTS]
+    result = host.run(f"{THREADS}=4")
+    assert result["deleted"] == [LISTS]
     assert host.broker.entries == {RATIO: "0.3"}
     # What an operator sets from now on is the operator's.
     host.broker.entries[LISTS] = "compact"
@@ -492,7 +493,7 @@ def test_what_is_about_to_be_set_is_recorded_before(host: Host) -> None:
         recorded.append(host.record.read_text() if host.record.exists() else "")
         return really(changes, **how)
 
-    host.broker.alter = alter  # type: ignore[method-assign]
+    host.broker.alter = alter  # type: ignore[method-assign]  # a stand-in
     host.run(f"{THREADS}=6", f"{LISTS}=compact")
     assert THREADS in recorded[0]
     assert LISTS in recorded[0]
@@ -528,11 +529,11 @@ def test_a_broker_may_be_silent_for_a_while(
     assert clock.now == pytest.approx(5, abs=0.2)
 
 
-@pytest.mark.parametrize(("found", "elr"), [({}, False), ({"x": 1}, False), (0, False), (1, True)])
+@pytest.mark.parametrize(("level", "elr"), [({}, False), ({"x": 1}, False), (0, False), (1, True)])
 def test_eligible_leader_replicas_are_a_feature_above_0(
-    monkeypatch: pytest.MonkeyPatch, found: Any, elr: bool
+    monkeypatch: pytest.MonkeyPatch, level: Any, elr: bool
 ) -> None:
-    levels = {features.ELR: found} if isinstance(found, int) else found
+    levels = {features.ELR: level} if isinstance(level, int) else level
     monkeypatch.setattr(features, "finalized", lambda _: levels)
     cluster: Any = Asked(Clock(monkeypatch), 0)
     assert kafka_dynamic_config.Broker(cluster, 1, 5).has_elr() is elr
@@ -578,15 +579,15 @@ def test_a_file_that_is_not_there_is_named(options: dict[str, Any]) -> None:
 def test_names_of_keys_are_shown_and_no_content_is_logged(
     options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    given: list[Any] = []
+    modules: list[Any] = []
 
     def work(module: Any, _: object) -> dict[str, Any]:
-        given.append(module)
+        modules.append(module)
         return {"changed": False, "keys": module.params["keys"]}
 
     monkeypatch.setattr(kafka_dynamic_config, "work", work)
     assert call_module(kafka_dynamic_config, options)["keys"] == [THREADS]
-    (module,) = given
+    (module,) = modules
     assert module.no_log
     assert module.params["cluster_wide"] is False
 
@@ -618,14 +619,14 @@ def test_names_of_keys_are_shown_and_no_content_is_logged(
 def test_a_step_is_the_double_or_the_half(
     now: str | None, target: str | None, step: str | None
 ) -> None:
-    found = {THREADS: Setting("INT", value=now, below=target)}
+    settings = {THREADS: Setting("INT", value=now, below=target)}
     refused = {THREADS: "value should not be greater than double the current value"}
-    wanted = {THREADS: step} if step else {}
-    assert dynamic_config.steps(Plan(deleted=(THREADS,)), found, refused) == wanted
+    expected = {THREADS: step} if step else {}
+    assert dynamic_config.steps(Plan(deleted=(THREADS,)), settings, refused) == expected
     if target is not None:
         made = Plan({THREADS: (now, target)})
-        assert dynamic_config.steps(made, found, refused) == wanted
-        assert dynamic_config.steps(made, found, {THREADS: "it is no number"}) == {}
+        assert dynamic_config.steps(made, settings, refused) == expected
+        assert dynamic_config.steps(made, settings, {THREADS: "it is no number"}) == {}
 
 
 def sent(changes: dict[str, str | None], *needs: tuple[str, str]) -> tuple[list[set[str]], Any]:
@@ -633,12 +634,16 @@ def sent(changes: dict[str, str | None], *needs: tuple[str, str]) -> tuple[list[
     taken: set[str] = set()
     calls: list[set[str]] = []
 
-    def send(part: Mapping[str, str | None]) -> str:
-        calls.append(set(part))
-        wrong = [key for key in part if any(key == one and by not in taken for one, by in needs)]
+    def send(request: Mapping[str, str | None]) -> str:
+        calls.append(set(request))
+        wrong = [
+            key
+            for key in request
+            if any(key == dependent and by not in taken for dependent, by in needs)
+        ]
         if wrong:
             return f"{wrong[0]} is refused"
-        taken.update(part)
+        taken.update(request)
         return ""
 
     return calls, dynamic_config.alter(changes, send)
@@ -661,22 +666,29 @@ def test_a_key_that_needs_another_one_first_is_sent_again() -> None:
 
 
 def test_a_broker_shows_a_change_when_all_of_it_is_there() -> None:
-    found = {THREADS: Setting("INT", value="9", entry="9"), RATIO: Setting("DOUBLE", value="0.5")}
-    assert dynamic_config.shown({THREADS: "9", RATIO: None}, found)
-    assert not dynamic_config.shown({THREADS: "8", RATIO: None}, found)
-    assert not dynamic_config.shown({THREADS: None}, found)
-    assert dynamic_config.shown({"not.known": "1"}, found), "it cannot show what it does not know"
+    settings = {
+        THREADS: Setting("INT", value="9", entry="9"),
+        RATIO: Setting("DOUBLE", value="0.5"),
+    }
+    assert dynamic_config.shown({THREADS: "9", RATIO: None}, settings)
+    assert not dynamic_config.shown({THREADS: "8", RATIO: None}, settings)
+    assert not dynamic_config.shown({THREADS: None}, settings)
+    assert dynamic_config.shown({"not.known": "1"}, settings), (
+        "it cannot show what it does not know"
+    )
 
 
 def test_a_key_that_is_passed_over_hides_none_after_it() -> None:
-    found = {key: Setting(KINDS[key], value="1", below="1", static="1") for key in (RATIO, THREADS)}
-    found[LISTS] = Setting("LIST", value="a", entry="a", below="a")
+    settings = {
+        key: Setting(KINDS[key], value="1", below="1", static="1") for key in (RATIO, THREADS)
+    }
+    settings[LISTS] = Setting("LIST", value="a", entry="a", below="a")
     desired = {RATIO: "${env:RATIO}", THREADS: "9"}
-    made = dynamic_config.plan([RATIO, THREADS], desired, found, recorded=[LISTS])
+    made = dynamic_config.plan([RATIO, THREADS], desired, settings, recorded=[LISTS])
     assert (made.set, made.deleted) == ({THREADS: ("1", "9")}, (LISTS,))
 
 
 def test_by_default_a_broker_sets_its_own_min_insync_replicas() -> None:
-    found = {MIN_ISR: Setting("INT", value="1", below="1")}
-    assert dynamic_config.plan([MIN_ISR], {MIN_ISR: "2"}, found).set == {MIN_ISR: ("1", "2")}
-    assert not dynamic_config.plan([MIN_ISR], {MIN_ISR: "2"}, found, elr=True).keys
+    settings = {MIN_ISR: Setting("INT", value="1", below="1")}
+    assert dynamic_config.plan([MIN_ISR], {MIN_ISR: "2"}, settings).set == {MIN_ISR: ("1", "2")}
+    assert not dynamic_config.plan([MIN_ISR], {MIN_ISR: "2"}, settings, elr=True).keys

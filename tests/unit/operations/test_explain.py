@@ -25,17 +25,17 @@ from ansible_collections.millrace.streaming.plugins.plugin_utils.services.kafka.
 from tests.unit.rules.draft import Draft
 
 
-def draft(own: Mapping[str, Any] | None = None, **of_host: Mapping[str, Any]) -> Draft:
-    """Three combined nodes of the profile small; `own` is kafka_config, the rest one host's own."""
-    made = Draft().variable("kafka_profile", "small").variable("kafka_config", dict(own or {}))
+def draft(shared: Mapping[str, Any] | None = None, **of_host: Mapping[str, Any]) -> Draft:
+    """Three combined nodes of the profile small; `shared` is kafka_config, the rest one host's."""
+    made = Draft().variable("kafka_profile", "small").variable("kafka_config", dict(shared or {}))
     for host, config in of_host.items():
         made.variable("kafka_host_config", dict(config), on=(host,))
     return made
 
 
 def answered(made: Draft, host: str = "k1", contains: str = "") -> dict[str, SimpleNamespace]:
-    found = answers(made.cluster().kafka[host], contains)
-    return {key: SimpleNamespace(**one) for key, one in found.items()}
+    entries = answers(made.cluster().kafka[host], contains)
+    return {key: SimpleNamespace(**entry) for key, entry in entries.items()}
 
 
 def effect(made: Draft, key: str, value: object, on: str = "k1") -> SimpleNamespace:
@@ -44,37 +44,37 @@ def effect(made: Draft, key: str, value: object, on: str = "k1") -> SimpleNamesp
 
 def test_answer_names_layer_reason_overrides_default_and_update_mode() -> None:
     made = draft({"num.network.threads": 6}, k1={"num.network.threads": 8})
-    found = answered(made)
-    assert list(found) == sorted(made.cluster().kafka["k1"].config)
-    threads = found["num.network.threads"]
+    answers_by_key = answered(made)
+    assert list(answers_by_key) == sorted(made.cluster().kafka["k1"].config)
+    threads = answers_by_key["num.network.threads"]
     assert (threads.value, threads.layer, threads.why) == ("8", "kafka_host_config", "")
     assert threads.overrides == [
         {"layer": "kafka_config", "value": "6"},
         {"layer": "profile", "value": "3"},
     ]
     assert (threads.default, threads.update) == ("3", "cluster-wide")
-    assert "kafka_node_id" in found["node.id"].why
-    assert found["node.id"].default is None
-    assert found["min.insync.replicas"].layer == "topology"
-    assert found["min.insync.replicas"].why
+    assert "kafka_node_id" in answers_by_key["node.id"].why
+    assert answers_by_key["node.id"].default is None
+    assert answers_by_key["min.insync.replicas"].layer == "topology"
+    assert answers_by_key["min.insync.replicas"].why
 
 
 def test_answer_of_the_profile_gives_its_reason() -> None:
-    found = answered(draft())
+    answers_by_key = answered(draft())
     for key, setting in PROFILES["small"].settings.items():
-        assert (found[key].layer, found[key].why) == ("profile", setting.why)
+        assert (answers_by_key[key].layer, answers_by_key[key].why) == ("profile", setting.why)
 
 
 def test_part_of_a_key_finds_what_nobody_sets_too() -> None:
     made = draft({"log.retention.ms": 5})
-    found = answered(made, contains="log.retention")
-    assert (found["log.retention.ms"].value, found["log.retention.ms"].layer) == (
+    answers_by_key = answered(made, contains="log.retention")
+    assert (answers_by_key["log.retention.ms"].value, answers_by_key["log.retention.ms"].layer) == (
         "5",
         "kafka_config",
     )
-    hours = found["log.retention.hours"]
+    hours = answers_by_key["log.retention.hours"]
     assert (hours.value, hours.layer) == ("168", "Kafka's default")
-    assert all("log.retention" in key for key in found)
+    assert all("log.retention" in key for key in answers_by_key)
     assert answered(made, contains="no.such") == {}
 
 
@@ -90,8 +90,8 @@ def test_part_of_a_key_finds_what_nobody_sets_too() -> None:
     ],
 )
 def test_secrets_are_hidden(key: str, value: object, shown: str) -> None:
-    found = explain(draft({key: value}).cluster(), changes={key: value})
-    for text in (json.dumps(found), report(found)):
+    document = explain(draft({key: value}).cluster(), changes={key: value})
+    for text in (json.dumps(document), report(document)):
         assert shown in text
         assert "hunter2" not in text
 
@@ -122,35 +122,35 @@ def test_secrets_are_hidden(key: str, value: object, shown: str) -> None:
     ],
 )
 def test_effect(key: str, value: object, kind: str, why: str, written: bool) -> None:
-    found = effect(draft(), key, value)
-    assert (found.kind, found.written) == (kind, written)
-    assert why in found.why
-    assert found.kind in EFFECTS
+    outcome = effect(draft(), key, value)
+    assert (outcome.kind, outcome.written) == (kind, written)
+    assert why in outcome.why
+    assert outcome.kind in EFFECTS
 
 
 def test_a_controller_alone_takes_every_key_at_its_start() -> None:
     made = draft().controllers("k3")
     made.groups["kafka_brokers"].remove("k3")
     cluster = made.cluster()
-    found = effects(cluster, {"num.io.threads": 16})
-    kinds = {host: one["num.io.threads"]["kind"] for host, one in found.items()}
+    outcomes = effects(cluster, {"num.io.threads": 16})
+    kinds = {host: outcome["num.io.threads"]["kind"] for host, outcome in outcomes.items()}
     assert kinds == {"k1": "dynamic", "k2": "dynamic", "k3": "restart"}
-    assert "controller" in found["k3"]["num.io.threads"]["why"]
+    assert "controller" in outcomes["k3"]["num.io.threads"]["why"]
 
 
 def test_a_warning_of_the_rules_does_not_refuse() -> None:
-    found = effect(draft(), "log.cleaner.enable", "false")
-    assert found.kind == "restart"
-    (note,) = found.notes
+    outcome = effect(draft(), "log.cleaner.enable", "false")
+    assert outcome.kind == "restart"
+    (note,) = outcome.notes
     assert "[deprecated-key]" in note
     assert note in report(explain(draft().cluster(), changes={"log.cleaner.enable": "false"}))
 
 
 def test_effect_says_from_what_to_what() -> None:
-    found = effect(draft(), "num.network.threads", 6)
-    assert (found.before, found.after) == ("3", "6")
-    found = effect(draft(), "log.retention.ms", 1000)
-    assert (found.before, found.after) == (None, "1000")
+    outcome = effect(draft(), "num.network.threads", 6)
+    assert (outcome.before, outcome.after) == ("3", "6")
+    outcome = effect(draft(), "log.retention.ms", 1000)
+    assert (outcome.before, outcome.after) == (None, "1000")
 
 
 def test_a_stronger_layer_leaves_the_change_without_effect_there() -> None:
@@ -169,8 +169,10 @@ def test_keys_are_judged_together_and_each_gets_its_own_problems() -> None:
     assert apart.kind == "refused"
     assert "min.insync.replicas" in apart.why
     together = {"default.replication.factor": 2, "min.insync.replicas": 1, "num.io.threads": 0}
-    found = {key: one["kind"] for key, one in effects(draft().cluster(), together)["k1"].items()}
-    assert found == {
+    kinds = {
+        key: outcome["kind"] for key, outcome in effects(draft().cluster(), together)["k1"].items()
+    }
+    assert kinds == {
         "default.replication.factor": "restart",
         "min.insync.replicas": "dynamic",
         "num.io.threads": "refused",
@@ -186,7 +188,7 @@ def test_a_problem_that_stood_before_is_not_the_changes() -> None:
 def test_a_version_without_a_table_is_still_explained() -> None:
     made = draft().variable("kafka_version", "9.9.9")
     assert effect(made, "num.io.threads", 16).kind == "restart"
-    assert {one.update for one in answered(made).values()} == {""}
+    assert {answer_entry.update for answer_entry in answered(made).values()} == {""}
 
 
 # The report
@@ -214,10 +216,10 @@ def test_report_groups_hosts_with_equal_answers_in_aligned_columns() -> None:
 def test_report_of_changes_names_what_needs_a_restart() -> None:
     made = draft(k2={"queued.max.requests": 9})
     changes = {"queued.max.requests": 5, "num.io.threads": 16}
-    found = explain(made.cluster(), changes=changes)
-    assert found["changes"]["queued.max.requests"]["restart"] == ["k1", "k3"]
-    assert found["changes"]["queued.max.requests"]["nothing"] == ["k2"]
-    lines = report(found, properties=False).splitlines()
+    document = explain(made.cluster(), changes=changes)
+    assert document["changes"]["queued.max.requests"]["restart"] == ["k1", "k3"]
+    assert document["changes"]["queued.max.requests"]["nothing"] == ["k2"]
+    lines = report(document, properties=False).splitlines()
     (of_two,) = (line for line in lines if line.strip().startswith("k1, k3: "))
     assert "500 -> 5: restart" in of_two
     assert [line for line in lines if line.strip().startswith("k2: 9 -> 9: nothing")]
@@ -241,6 +243,6 @@ def test_a_variable_that_has_no_value_is_named_and_the_rest_explained() -> None:
 
 
 def test_report_says_when_nothing_matches() -> None:
-    found = explain(draft().cluster(), contains="no.such")
-    assert {len(host["properties"]) for host in found["hosts"].values()} == {0}
-    assert report(found).splitlines()[-1] != report(explain(draft().cluster())).splitlines()[-1]
+    document = explain(draft().cluster(), contains="no.such")
+    assert {len(host["properties"]) for host in document["hosts"].values()} == {0}
+    assert report(document).splitlines()[-1] != report(explain(draft().cluster())).splitlines()[-1]

@@ -76,10 +76,10 @@ class Host:
 
     def _changes(self, cluster: Cluster) -> list[files.Change]:
         state = of_service(cluster, self.name, "kafka")["files"]
-        wanted = {f"{self.root}{path}": {**entry, **OWN} for path, entry in state.items()}
-        for path in wanted:
+        desired = {f"{self.root}{path}": {**entry, **OWN} for path, entry in state.items()}
+        for path in desired:
             Path(path).parent.mkdir(parents=True, exist_ok=True)
-        entries = files.entries_of(wanted)
+        entries = files.entries_of(desired)
         return files.plan(entries, files.Host(entries).read)
 
     def _properties(self, cluster: Cluster) -> dict[str, str]:
@@ -88,13 +88,13 @@ class Host:
 
     def _broker(self, node: Any) -> dict[str, Setting]:
         """Return the keys as a broker has them that was started with the first files."""
-        found = {}
+        settings = {}
         for key in CHANGES:
             entry = node.table.get(key, {})
             static, default = self.started_with.get(key), entry.get("default")
             value = default if static is None else static
-            found[key] = Setting(entry.get("type") or "", value, None, value, static, default)
-        return found
+            settings[key] = Setting(entry.get("type") or "", value, None, value, static, default)
+        return settings
 
 
 def unlike(cluster: Cluster) -> list[str]:
@@ -114,7 +114,9 @@ def test_explain_promises_what_site_does(inventory: str, tmp_path: Path) -> None
                 done = Host(tmp_path / key / name, cluster, name).deploy(after, key)
                 assert (name, key, done) == (name, key, effect["kind"])
     if cluster.kafka:
-        kinds = {key: {x["changes"][key]["kind"] for x in promised.values()} for key in CHANGES}
+        kinds = {
+            key: {host["changes"][key]["kind"] for host in promised.values()} for key in CHANGES
+        }
         assert "dynamic" in kinds["num.io.threads"]
         assert kinds["queued.max.requests"] == {"restart"}
         alone = [name for name, node in cluster.kafka.items() if not node.is_broker]

@@ -35,13 +35,13 @@ STATIC = {"kraft.version": 0}
 def ranges(version: str) -> dict[str, tuple[int, int]]:
     """What a broker of a version registers with."""
     lowest = {METADATA: 7 if version[0] == "4" else 1}
-    known = {**KAFKA.supported[version].ceilings, "kraft.version": 1}
-    return {feature: (lowest.get(feature, 0), level) for feature, level in known.items()}
+    levels = {**KAFKA.supported[version].ceilings, "kraft.version": 1}
+    return {feature: (lowest.get(feature, 0), level) for feature, level in levels.items()}
 
 
-def names_all(text: str, parts: tuple[str, ...]) -> bool:
+def names_all(text: str, fragments: tuple[str, ...]) -> bool:
     """Return whether a message names everything that an operator needs."""
-    return all(part in text for part in parts)
+    return all(fragment in text for fragment in fragments)
 
 
 # Between which versions
@@ -113,7 +113,7 @@ def test_an_illegal_upgrade_says_what_stands_against_it(
 def test_every_feature_that_forbids_a_rollback_is_named() -> None:
     problems = features.rollback_problems("3.9.2", OF["4.3.1"])
     for feature in OF["4.3.1"]:
-        assert [one for one in problems if feature in one]
+        assert [problem for problem in problems if feature in problem]
     assert features.rollback_problems("3.8.0", OF["3.9.2"])
 
 
@@ -175,11 +175,7 @@ def test_eligible_leader_replicas_say_what_becomes_of_min_insync_replicas() -> N
 
 @dataclass
 class FakeCluster:
-    """A cluster of two brokers and three controllers that takes what it supports.
-
-    `refuses` is feature -> why, `silent` tells that no broker answers a real change, `slow` are the
-    brokers that do not show a level. `dry` and `updates` are what was asked for and what was made.
-    """
+    """A cluster of two brokers and three controllers that takes what it supports."""
 
     finalized_levels: dict[str, int]
     runs: str = "4.3.1"
@@ -187,10 +183,15 @@ class FakeCluster:
     observers: tuple[int, ...] = (1, 2)
     quorum: bool = True
     refuses: Mapping[str, str] = field(default_factory=dict)
+    """Feature -> the reason why its change is refused."""
     silent: bool = False
+    """No broker answers a real change."""
     slow: list[int] = field(default_factory=list)
+    """The brokers that do not show a level."""
     updates: list[dict[str, int]] = field(default_factory=list)
+    """The changes that were made."""
     dry: list[dict[str, int]] = field(default_factory=list)
+    """The changes that were only validated."""
 
     def __post_init__(self) -> None:
         self.finalized_levels = dict(self.finalized_levels)
@@ -215,16 +216,16 @@ class FakeCluster:
     def min_isr(self) -> tuple[dict[int, str], dict[int, str]]:
         return dict.fromkeys(self.registered, "2"), {}
 
-    def update(self, wanted: Mapping[str, int], *, validate_only: bool) -> str:
+    def update(self, levels: Mapping[str, int], *, validate_only: bool) -> str:
         if self.silent and not validate_only:
             raise UnavailableError
-        refusal = next((self.refuses[one] for one in wanted if one in self.refuses), "")
+        refusal = next((self.refuses[feature] for feature in levels if feature in self.refuses), "")
         # Together they pass: the dry run of a plan must not hide what one of them meets later.
-        if refusal and len(wanted) == 1:
+        if refusal and len(levels) == 1:
             return refusal
-        (self.dry if validate_only else self.updates).append(dict(wanted))
+        (self.dry if validate_only else self.updates).append(dict(levels))
         if not validate_only:
-            self.finalized_levels.update(wanted)
+            self.finalized_levels.update(levels)
         return ""
 
     def late(self, feature: str, level: int) -> list[int]:
@@ -255,9 +256,9 @@ def finalize(cluster: FakeCluster, *, check: bool = False, **options: Any) -> di
         raise FailedError
 
     module: Any = SimpleNamespace(params=params, check_mode=check, fail_json=fail_json)
-    one: Any = cluster
+    target: Any = cluster
     try:
-        return run(module, one)
+        return run(module, target)
     except FailedError:
         return failure
 
@@ -273,9 +274,9 @@ def test_features_are_finalized_one_by_one_and_once() -> None:
     made = finalize(cluster, confirm=True)
     assert (made["changed"], made["steps"]) == (True, checked["steps"])
     assert made["finalized"] == OF["4.3.1"]
-    wanted = [{step["feature"]: step["to"]} for step in made["steps"]]
-    assert cluster.updates == wanted
-    assert cluster.dry[-len(wanted) :] == wanted
+    updates = [{step["feature"]: step["to"]} for step in made["steps"]]
+    assert cluster.updates == updates
+    assert cluster.dry[-len(updates) :] == updates
     again = finalize(cluster, confirm=True)
     assert (again["changed"], again["steps"]) == (False, [])
 
@@ -300,7 +301,7 @@ def test_a_cluster_that_is_not_the_inventorys_is_refused(
         assert names_all(result["msg"], names)
         assert (cluster.updates, cluster.dry) == ([], [])
         assert result["changed"] is False
-        assert [one for one in result["problems"] if names_all(one, names)]
+        assert [problem for problem in result["problems"] if names_all(problem, names)]
         assert set(result["problems"]) <= set(result["lines"])
 
 

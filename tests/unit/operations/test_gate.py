@@ -74,9 +74,9 @@ def test_in_a_healthy_cluster_any_one_node_may_be_stopped(node: int, policy: Pol
 )
 def test_trouble_anywhere_forbids_every_node(changes: Any, expected: dict[str, list[str]]) -> None:
     """Each predicate names what it is about."""
-    found = cluster_blockers(state(**changes), EXPECTED, STRICT)
-    assert predicates(found) == list(expected)
-    for blocker in found:
+    blockers = cluster_blockers(state(**changes), EXPECTED, STRICT)
+    assert predicates(blockers) == list(expected)
+    for blocker in blockers:
         assert all(name in str(blocker) for name in expected[blocker.predicate])
     for node in ALL:
         assert {*expected} <= {*predicates(stop(state(**changes), node))}
@@ -90,7 +90,7 @@ def test_zookeeper_needs_a_controller_among_the_brokers() -> None:
 
 
 @pytest.mark.parametrize(
-    ("part", "strict", "loose"),
+    ("troubled", "strict", "loose"),
     [
         (partition(), set(), set()),
         (partition(offline=True), {"offline"}, {"offline"}),
@@ -105,13 +105,13 @@ def test_zookeeper_needs_a_controller_among_the_brokers() -> None:
     ],
 )
 def test_a_partition_in_trouble_forbids_also_brokers_without_it(
-    part: Partition, strict: set[str], loose: set[str]
+    troubled: Partition, strict: set[str], loose: set[str]
 ) -> None:
     expected = Expected(brokers=frozenset({1, 2, 3, 4}), voters=ALL)
-    snapshot = state(brokers=(*BROKERS, Broker(4)), partitions=(part,))
+    snapshot = state(brokers=(*BROKERS, Broker(4)), partitions=(troubled,))
     for policy, slugs in ((STRICT, strict), (LOOSE, loose)):
-        found = stop(snapshot, 4, policy=policy, controller=False, expected=expected)
-        assert named(found) == dict.fromkeys(slugs, ("t-0",))
+        blockers = stop(snapshot, 4, policy=policy, controller=False, expected=expected)
+        assert named(blockers) == dict.fromkeys(slugs, ("t-0",))
 
 
 def test_a_replica_that_is_down_is_named_with_its_partitions() -> None:
@@ -120,24 +120,24 @@ def test_a_replica_that_is_down_is_named_with_its_partitions() -> None:
         quorum=voters(0, 0, 60_000),
         partitions=tuple(partition(index=i, isr=(1, 2)) for i in range(7)),
     )
-    found = {blocker.predicate: blocker for blocker in stop(down, 1)}
-    assert {*found} == {
+    blockers = {blocker.predicate: blocker for blocker in stop(down, 1)}
+    assert {*blockers} == {
         "not-registered",
         "voter-behind",
         "quorum-majority",
         "under-replicated",
         "min-isr-without",
     }
-    assert found["min-isr-without"].partitions == tuple(f"t-{i}" for i in range(7))
-    assert "broker 3" in found["under-replicated"].what
-    assert "broker 1" in found["min-isr-without"].what
+    assert blockers["min-isr-without"].partitions == tuple(f"t-{i}" for i in range(7))
+    assert "broker 3" in blockers["under-replicated"].what
+    assert "broker 1" in blockers["min-isr-without"].what
 
 
 # What would follow from stopping one broker
 
 
 @pytest.mark.parametrize(
-    ("part", "node", "expected"),
+    ("single", "node", "expected"),
     [
         (partition(isr=(1, 2)), 1, "min-isr-without"),
         (partition(isr=(1, 2)), 3, None),
@@ -152,12 +152,12 @@ def test_a_replica_that_is_down_is_named_with_its_partitions() -> None:
         (partition("__transaction_state", isr=(1, 2)), 1, "min-isr-without"),
     ],
 )
-def test_what_a_broker_leaves_behind(part: Partition, node: int, expected: str | None) -> None:
-    found = stop(state(partitions=(part,)), node, policy=LOOSE, controller=False)
-    per_node = {"min-isr-without", "last-in-sync"} & {*predicates(found)}
+def test_what_a_broker_leaves_behind(single: Partition, node: int, expected: str | None) -> None:
+    blockers = stop(state(partitions=(single,)), node, policy=LOOSE, controller=False)
+    per_node = {"min-isr-without", "last-in-sync"} & {*predicates(blockers)}
     assert per_node == ({expected} if expected else set())
     for slug in per_node:
-        assert named(found)[slug] == (part.name,)
+        assert named(blockers)[slug] == (single.name,)
 
 
 def test_a_dedicated_controller_holds_no_replicas() -> None:
@@ -167,7 +167,7 @@ def test_a_dedicated_controller_holds_no_replicas() -> None:
 
 @pytest.mark.parametrize("allowed", ["t", "*"])
 @pytest.mark.parametrize(
-    ("part", "expected"),
+    ("troubled", "expected"),
     [
         (partition(replicas=(2,), min_isr=1), set()),
         (partition(replicas=(2,), min_isr=2), set()),
@@ -185,9 +185,9 @@ def test_a_dedicated_controller_holds_no_replicas() -> None:
     ],
 )
 def test_an_outage_is_allowed_for_lack_of_replicas_and_not_for_trouble(
-    part: Partition, expected: set[str], allowed: str
+    troubled: Partition, expected: set[str], allowed: str
 ) -> None:
-    snapshot = state(partitions=(part,))
+    snapshot = state(partitions=(troubled,))
     policy = Policy(strict=False, allow_outage=frozenset({allowed}))
     assert {*predicates(stop(snapshot, policy=policy))} == expected
 
@@ -196,8 +196,8 @@ def test_an_allowed_outage_does_not_cover_other_topics() -> None:
     snapshot = state(
         partitions=(partition("a", replicas=(2,)), partition("b", replicas=(2,)), partition("c"))
     )
-    found = stop(snapshot, policy=Policy(allow_outage=frozenset({"a"})))
-    assert named(found) == {"single-replica": ("b-0",)}
+    blockers = stop(snapshot, policy=Policy(allow_outage=frozenset({"a"})))
+    assert named(blockers) == {"single-replica": ("b-0",)}
 
 
 # What would follow from stopping one controller
@@ -224,8 +224,8 @@ def test_an_allowed_outage_does_not_cover_other_topics() -> None:
     ],
 )
 def test_a_majority_must_stay_and_be_caught_up(quorum: Quorum, node: int, majority: bool) -> None:
-    found = stop(state(quorum=quorum), node, broker=False, expected=Expected())
-    assert ("quorum-majority" not in predicates(found)) is majority
+    blockers = stop(state(quorum=quorum), node, broker=False, expected=Expected())
+    assert ("quorum-majority" not in predicates(blockers)) is majority
 
 
 @pytest.mark.parametrize("behind", [(0,), (0, 0)])
@@ -233,8 +233,8 @@ def test_of_one_or_two_voters_none_is_stopped_unless_that_is_allowed(
     behind: tuple[int, ...],
 ) -> None:
     snapshot = state(quorum=voters(*behind))
-    found = stop(snapshot, 1, broker=False, expected=Expected())
-    assert predicates(found) == ["unsafe-quorum"]
+    blockers = stop(snapshot, 1, broker=False, expected=Expected())
+    assert predicates(blockers) == ["unsafe-quorum"]
     allowed = Policy(allow_unsafe_quorum=True)
     assert stop(snapshot, 1, policy=allowed, broker=False, expected=Expected()) == []
     # Nothing happens to the quorum when a node stops that is no voter.
@@ -245,14 +245,14 @@ def test_of_one_or_two_voters_none_is_stopped_unless_that_is_allowed(
 def test_allowing_an_unsafe_quorum_does_not_cover_a_voter_that_is_behind() -> None:
     allowed = Policy(allow_unsafe_quorum=True)
     for snapshot in (state(quorum=voters(0, 9999)), state(quorum=voters(0, 9999, 0))):
-        found = stop(snapshot, 1, policy=allowed, broker=False, expected=Expected())
-        assert "voter-behind" in predicates(found)
+        blockers = stop(snapshot, 1, policy=allowed, broker=False, expected=Expected())
+        assert "voter-behind" in predicates(blockers)
 
 
 def test_a_controller_without_a_quorum_is_left_alone_and_named_once() -> None:
     for expected in (Expected(), EXPECTED):
-        found = stop(ZOOKEEPER, 7, broker=False, expected=expected)
-        assert predicates(found) == ["no-quorum"]
+        blockers = stop(ZOOKEEPER, 7, broker=False, expected=expected)
+        assert predicates(blockers) == ["no-quorum"]
 
 
 # Nodes that are down and are started first
@@ -286,8 +286,8 @@ def test_a_down_voter_may_be_why_there_is_no_leader() -> None:
     for expected in (EXPECTED, Expected()):
         assert cluster_blockers(leaderless, expected, STRICT, frozenset({2})) == []
     empty = state(quorum=Quorum(-1, 5, ()))
-    found = cluster_blockers(empty, EXPECTED, STRICT, frozenset({2}))
-    assert "no-leader" not in predicates(found)
+    blockers = cluster_blockers(empty, EXPECTED, STRICT, frozenset({2}))
+    assert "no-leader" not in predicates(blockers)
     dedicated = cluster_blockers(leaderless, EXPECTED, STRICT, frozenset({9}))
     assert predicates(dedicated) == ["no-leader"]
 
@@ -313,8 +313,10 @@ def test_a_down_voter_may_be_why_there_is_no_leader() -> None:
     ],
 )
 def test_what_a_down_node_cannot_be_the_cause_of_still_forbids(changes: Any, expected: str) -> None:
-    found = cluster_blockers(dataclasses.replace(DOWN, **changes), EXPECTED, STRICT, frozenset({3}))
-    assert expected in predicates(found)
+    blockers = cluster_blockers(
+        dataclasses.replace(DOWN, **changes), EXPECTED, STRICT, frozenset({3})
+    )
+    assert expected in predicates(blockers)
 
 
 def test_an_unready_node_that_runs_may_be_stopped_if_the_others_carry_on() -> None:
@@ -376,23 +378,23 @@ def test_every_partition_counts_not_only_the_first(before: Partition) -> None:
     """One that the node does not have, or that may be unavailable, comes before one that it has."""
     policy = Policy(strict=False, allow_outage=frozenset({"a"}))
     partitions = (before, partition("b", isr=(1,)), partition("c", isr=(1, 2)))
-    found = stop(state(partitions=partitions), 1, policy=policy)
-    assert {"last-in-sync", "min-isr-without"} <= {*predicates(found)}
-    assert "b-0" in str(found)
-    assert "c-0" in str(found)
+    blockers = stop(state(partitions=partitions), 1, policy=policy)
+    assert {"last-in-sync", "min-isr-without"} <= {*predicates(blockers)}
+    assert "b-0" in str(blockers)
+    assert "c-0" in str(blockers)
 
 
-@pytest.mark.parametrize("more", [0, 1, 2])
-def test_a_line_shows_a_few_partitions_and_how_many_more(more: int) -> None:
-    names = tuple(f"t-{number}" for number in range(SHOWN + more))
+@pytest.mark.parametrize("hidden", [0, 1, 2])
+def test_a_line_shows_a_few_partitions_and_how_many_more(hidden: int) -> None:
+    names = tuple(f"t-{number}" for number in range(SHOWN + hidden))
     line = str(Blocker("offline", "what", names))
     assert [name for name in names if name in line] == [*names[:SHOWN]]
-    assert ("more" in line) is bool(more)
-    assert not more or f"{more} more" in line
+    assert ("more" in line) is bool(hidden)
+    assert not hidden or f"{hidden} more" in line
 
 
 @pytest.mark.parametrize(
-    ("quorum", "lacking"),
+    ("quorum", "needed"),
     [
         (voters(0, 0, 0), False),
         (voters(None, 0, 0, leader=2), False),
@@ -403,10 +405,10 @@ def test_a_line_shows_a_few_partitions_and_how_many_more(more: int) -> None:
         (voters(None, 0, 0, leader=-1), True),
     ],
 )
-def test_a_vote_is_needed_unless_the_others_are_a_majority(quorum: Quorum, lacking: bool) -> None:
+def test_a_vote_is_needed_unless_the_others_are_a_majority(quorum: Quorum, needed: bool) -> None:
     """Of node 1, whose disk is empty."""
     quorum = dataclasses.replace(quorum, high_watermark=70)
-    assert bool(lacks_majority(quorum, 1)) is lacking
+    assert bool(lacks_majority(quorum, 1)) is needed
 
 
 def test_a_leader_without_a_high_watermark_has_not_shown_its_majority() -> None:

@@ -54,7 +54,7 @@ class Case:
 def partitions(draw: st.DrawFn, brokers: list[int], index: int, healthy: bool) -> Partition:
     least = min(3, len(brokers)) if healthy else 1
     replicas = draw(st.permutations(brokers))[: draw(st.integers(least, len(brokers)))]
-    isr = replicas if healthy else [one for one in replicas if draw(st.booleans())]
+    isr = replicas if healthy else [broker for broker in replicas if draw(st.booleans())]
     min_isr = draw(st.integers(1, max(1, len(replicas) - 1) if healthy else 4))
     leader = draw(st.sampled_from(isr)) if isr and (healthy or draw(st.booleans())) else -1
     topic = draw(st.sampled_from(TOPICS))
@@ -116,10 +116,11 @@ def broken(case: Case) -> list[Partition]:
     if not case.node.broker:
         return []
     return [
-        one
-        for one in case.snapshot.partitions
-        if case.node.id in one.replicas
-        if len({*one.isr} - {case.node.id}) < max(1, min(one.min_isr, len(one.replicas)))
+        partition
+        for partition in case.snapshot.partitions
+        if case.node.id in partition.replicas
+        if len({*partition.isr} - {case.node.id})
+        < max(1, min(partition.min_isr, len(partition.replicas)))
     ]
 
 
@@ -144,7 +145,10 @@ def test_a_stop_that_is_allowed_leaves_a_cluster_that_serves(case: Case) -> None
         assert broken(case) == []
         assert led(case)
         # In strict mode one more broker may fail before any partition is without a leader.
-        assert all(len(one.isr) == len(one.replicas) > 1 for one in case.snapshot.partitions)
+        assert all(
+            len(partition.isr) == len(partition.replicas) > 1
+            for partition in case.snapshot.partitions
+        )
 
 
 @FEW
@@ -162,10 +166,10 @@ def test_an_allowed_outage_covers_only_the_topics_it_names(
 ) -> None:
     policy = Policy(strict=False, allow_outage=frozenset(topics), allow_unsafe_quorum=unsafe)
     if not case.blockers(policy):
-        for one in broken(case):
-            assert topics & {one.topic, "*"}
-            assert {*one.isr} == {*one.replicas}
-            assert len(one.replicas) <= max(1, one.min_isr)
+        for partition in broken(case):
+            assert topics & {partition.topic, "*"}
+            assert {*partition.isr} == {*partition.replicas}
+            assert len(partition.replicas) <= max(1, partition.min_isr)
         quorum = case.snapshot.quorum
         assert led(case) or (unsafe and quorum is not None and len(quorum.voters) <= 2)
 
@@ -176,24 +180,24 @@ def test_an_unready_node_is_stopped_only_where_no_partition_needs_it(case: Case)
     unready = dataclasses.replace(case, node=dataclasses.replace(case.node, ready=False))
     for policy in (STRICT, LOOSE):
         if not unready.blockers(policy):
-            assert all(case.node.id not in one.isr for one in broken(case))
+            assert all(case.node.id not in partition.isr for partition in broken(case))
             assert not case.node.controller or led(case)
 
 
 @FEW
 @given(cases(), st.sets(st.sampled_from(IDS)))
 def test_knowing_which_nodes_are_down_only_removes_blockers(case: Case, ids: set[int]) -> None:
-    every = gate.cluster_blockers(case.snapshot, case.expected, STRICT)
-    rest = gate.cluster_blockers(case.snapshot, case.expected, STRICT, frozenset(ids))
-    assert reasons(rest) <= reasons(every)
+    blockers = gate.cluster_blockers(case.snapshot, case.expected, STRICT)
+    remaining = gate.cluster_blockers(case.snapshot, case.expected, STRICT, frozenset(ids))
+    assert reasons(remaining) <= reasons(blockers)
 
 
 @FEW
 @given(cases(), st.data())
 def test_less_in_sync_never_removes_a_blocker(case: Case, data: st.DataObject) -> None:
-    def shrunk(one: Partition) -> Partition:
-        isr = tuple(i for i in one.isr if data.draw(st.booleans()))
-        return dataclasses.replace(one, isr=isr)
+    def shrunk(partition: Partition) -> Partition:
+        isr = tuple(i for i in partition.isr if data.draw(st.booleans()))
+        return dataclasses.replace(partition, isr=isr)
 
     snapshot = dataclasses.replace(
         case.snapshot, partitions=tuple(map(shrunk, case.snapshot.partitions))
@@ -253,7 +257,7 @@ def test_the_generated_clusters_have_both_verdicts() -> None:
     ],
 )
 def test_the_generated_clusters_have_each_blocker(expected: str) -> None:
-    require(lambda case: expected in {one.predicate for one in case.blockers()})
+    require(lambda case: expected in {blocker.predicate for blocker in case.blockers()})
 
 
 @pytest.mark.parametrize("policy", [STRICT, LOOSE])
@@ -262,7 +266,9 @@ def test_some_brokers_with_replicas_in_sync_may_be_stopped(
     policy: Policy, on_zookeeper: bool
 ) -> None:
     def matters(case: Case) -> bool:
-        of_node = [one for one in case.snapshot.partitions if case.node.id in one.isr]
+        of_node = [
+            partition for partition in case.snapshot.partitions if case.node.id in partition.isr
+        ]
         mode = (case.snapshot.quorum is None) is on_zookeeper
         return mode and bool(of_node) and not case.blockers(policy)
 
@@ -286,7 +292,7 @@ def test_some_brokers_may_be_stopped_because_they_are_not_ready(policy: Policy) 
 def require(condition: Callable[[Case], bool]) -> None:
     """Raise NoSuchExample if no generated cluster is such a one."""
     once = settings(FEW, max_examples=1000, phases=[Phase.generate], database=None)
-    find(cases(), condition, settings=once, random=Random(0))  # noqa: S311  no secret is drawn
+    find(cases(), condition, settings=once, random=Random(0))
 
 
 # Order
@@ -325,8 +331,8 @@ def test_an_order_of_restarts(group: list[Node], reverse: bool, data: st.DataObj
     assert racks == sorted(racks)
     # A run in this order never has to wait by the same snapshot.
     for position, node in enumerate(ready):
-        rest = [other.id for other in ready[position + 1 :]]
-        assert not gate.must_wait_for_others(node.id, rest, snapshot)
+        remaining = [later.id for later in ready[position + 1 :]]
+        assert not gate.must_wait_for_others(node.id, remaining, snapshot)
 
 
 @FEW
@@ -353,20 +359,24 @@ def test_only_replicas_of_others_forbid_the_restart_of_a_node_with_a_failed_dire
     node = case.node.id
     failing = [
         dataclasses.replace(
-            one,
-            isr=tuple(broker for broker in one.isr if broker != node),
+            partition,
+            isr=tuple(broker for broker in partition.isr if broker != node),
             offline_replicas=(node,),
         )
-        for one in case.snapshot.partitions
-        if node in one.replicas
+        for partition in case.snapshot.partitions
+        if node in partition.replicas
     ]
-    rest = [one for one in case.snapshot.partitions if node not in one.replicas]
-    snapshot = dataclasses.replace(case.snapshot, partitions=tuple(rest + failing))
+    unaffected = [
+        partition for partition in case.snapshot.partitions if node not in partition.replicas
+    ]
+    snapshot = dataclasses.replace(case.snapshot, partitions=tuple(unaffected + failing))
     unready = dataclasses.replace(case.node, ready=False)
-    names = {one.name for one in failing}
-    found = gate.stop_blockers(snapshot, unready, case.expected, STRICT)
-    lacking = {one.name for one in failing if {*one.replicas} - {*one.isr} - {node}}
-    for blocker in found:
+    names = {partition.name for partition in failing}
+    blockers = gate.stop_blockers(snapshot, unready, case.expected, STRICT)
+    under_replicated = {
+        partition.name for partition in failing if {*partition.replicas} - {*partition.isr} - {node}
+    }
+    for blocker in blockers:
         if blocker.predicate == "under-replicated":
-            assert names & {*blocker.partitions} == lacking
+            assert names & {*blocker.partitions} == under_replicated
         assert blocker.predicate not in ("last-in-sync", "min-isr-without")

@@ -36,13 +36,13 @@ def beans(
         "NNStartedTimeInMillis": (NOW - 50_000) * 1000,
     }
     return {
-        SYSTEM: {key: changed.get(key, one) for key, one in system.items()},
-        INFO: {key: changed.get(key, one) for key, one in info.items()},
+        SYSTEM: {key: changed.get(key, value) for key, value in system.items()},
+        INFO: {key: changed.get(key, value) for key, value in info.items()},
     }
 
 
 @pytest.mark.parametrize(
-    ("answer", "listening", "expected"),
+    ("response", "listening", "expected"),
     [
         pytest.param(beans(), NODES, [], id="healthy"),
         pytest.param(beans(Safemode="Safe mode is ON."), NODES, [("safe mode",)], id="safe-mode"),
@@ -74,18 +74,18 @@ def beans(
     ],
 )
 def test_each_problem_is_named(
-    answer: dict[str, dict[str, Any]], listening: tuple[str, ...], expected: list[tuple[str, ...]]
+    response: dict[str, dict[str, Any]], listening: tuple[str, ...], expected: list[tuple[str, ...]]
 ) -> None:
-    found = hdfs_health.problems(hdfs_health.state(answer, NOW), NODES, listening, 1800)
-    assert len(found) == len(expected), found
-    for text, parts in zip(found, expected, strict=True):
-        assert all(part in text for part in parts), text
+    problems = hdfs_health.problems(hdfs_health.state(response, NOW), NODES, listening, 1800)
+    assert len(problems) == len(expected), problems
+    for text, fragments in zip(problems, expected, strict=True):
+        assert all(fragment in text for fragment in fragments), text
 
 
 def test_a_checkpoint_is_not_missed_before_there_was_time_for_one() -> None:
     """A file system that was down for days is not unhealthy when it starts."""
-    found = beans(LastCheckpointTime=0, NNStartedTimeInMillis=(NOW - 20) * 1000)
-    assert hdfs_health.state(found, NOW).age == 20
+    response = beans(LastCheckpointTime=0, NNStartedTimeInMillis=(NOW - 20) * 1000)
+    assert hdfs_health.state(response, NOW).age == 20
 
 
 def test_what_is_no_namenode_is_refused() -> None:

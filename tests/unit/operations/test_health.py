@@ -68,14 +68,14 @@ FINE = (Replica(1, 0, 0), Replica(2, 0, 400))
     ],
 )
 def test_each_problem_of_a_node_names_it(changes: Any, names: list[tuple[str, ...]]) -> None:
-    found = problems(dataclasses.replace(HEALTHY, **changes), EXPECTED)
-    assert len(found) == len(names), found
-    for text, parts in zip(found, names, strict=True):
-        assert all(part in text for part in parts), text
+    problems_found = problems(dataclasses.replace(HEALTHY, **changes), EXPECTED)
+    assert len(problems_found) == len(names), problems_found
+    for text, fragments in zip(problems_found, names, strict=True):
+        assert all(fragment in text for fragment in fragments), text
 
 
 @pytest.mark.parametrize(
-    ("part", "kinds"),
+    ("single", "kinds"),
     [
         (partition(), set()),
         (partition(isr=(1, 2)), {"under_replicated"}),
@@ -89,32 +89,32 @@ def test_each_problem_of_a_node_names_it(changes: Any, names: list[tuple[str, ..
         ),
     ],
 )
-def test_kinds_of_partitions(part: Partition, kinds: set[str]) -> None:
-    snapshot = dataclasses.replace(HEALTHY, partitions=(part,))
-    found = facts(snapshot)
-    named = {kind for kind in KINDS if found[kind] == [part.name]}
-    assert named == {kind for kind in KINDS if found[kind]} == kinds
+def test_kinds_of_partitions(single: Partition, kinds: set[str]) -> None:
+    snapshot = dataclasses.replace(HEALTHY, partitions=(single,))
+    counted = facts(snapshot)
+    named = {kind for kind in KINDS if counted[kind] == [single.name]}
+    assert named == {kind for kind in KINDS if counted[kind]} == kinds
     assert len(problems(snapshot, EXPECTED)) == len(kinds)
 
 
 def test_partition_problems_name_partitions_and_the_brokers_that_lack() -> None:
     many = tuple(partition(index=i, isr=(1, 2) if i % 2 else (1,)) for i in range(8))
-    below, lacking = problems(dataclasses.replace(HEALTHY, partitions=many), EXPECTED)
+    below, out_of_sync = problems(dataclasses.replace(HEALTHY, partitions=many), EXPECTED)
     assert "4 of 8" in below
     assert "t-0" in below
     assert "t-1" not in below
-    assert "8 of 8" in lacking
-    assert "broker 2, 3" in lacking
-    assert "t-0, t-1" in lacking
+    assert "8 of 8" in out_of_sync
+    assert "broker 2, 3" in out_of_sync
+    assert "t-0, t-1" in out_of_sync
 
 
 FAILED = dataclasses.replace(HEALTHY, partitions=(partition(failed=(2,)), partition("u")))
 
 
 def test_a_failed_directory_is_named_with_its_broker() -> None:
-    shown, lacking = problems(FAILED, EXPECTED, {2: ["/d2"]})
-    assert all(part in shown for part in ("broker 2", "/d2", "1 replicas", "rolling_restart.yml"))
-    assert "broker 2" in lacking
+    shown, out_of_sync = problems(FAILED, EXPECTED, {2: ["/d2"]})
+    assert all(text in shown for text in ("broker 2", "/d2", "1 replicas", "rolling_restart.yml"))
+    assert "broker 2" in out_of_sync
     assert facts(FAILED)["failed_directories"] == [2]
 
 
@@ -140,13 +140,13 @@ def test_without_controllers_a_zookeeper_cluster_is_judged_by_the_rest() -> None
 
 
 def test_facts_are_the_snapshot_as_plain_data() -> None:
-    parts = (partition("a", 1, offline=True), partition("a"), partition("b", offline=True))
-    found = facts(dataclasses.replace(HEALTHY, partitions=parts, controller_id=2))
-    assert (found["topics"], found["partitions"]) == (2, 3)
-    assert found["offline"] == ["a-1", "b-0"]
-    assert found["controller"] == 2
-    assert [broker["id"] for broker in found["brokers"]] == [1, 2, 3]
-    assert [voter["id"] for voter in found["voters"]] == [1, 2, 3]
+    partitions = (partition("a", 1, offline=True), partition("a"), partition("b", offline=True))
+    plain = facts(dataclasses.replace(HEALTHY, partitions=partitions, controller_id=2))
+    assert (plain["topics"], plain["partitions"]) == (2, 3)
+    assert plain["offline"] == ["a-1", "b-0"]
+    assert plain["controller"] == 2
+    assert [broker["id"] for broker in plain["brokers"]] == [1, 2, 3]
+    assert [voter["id"] for voter in plain["voters"]] == [1, 2, 3]
     assert facts(dataclasses.replace(HEALTHY, quorum=None))["voters"] == []
 
 
@@ -164,12 +164,14 @@ class FakeCluster:
         self.failed: set[int] = set()
 
     def read(self, *, gate: bool = False) -> Snapshot:
-        found = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
-        if found is None or found.quorum is None:
+        snapshot = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
+        if snapshot is None or snapshot.quorum is None:
             raise UnavailableError
         self._written += 0 if self._stuck else 1
-        log = dataclasses.replace(found.quorum, high_watermark=self._written)
-        return dataclasses.replace(found, quorum=log, throttled=() if gate else ("read for gate",))
+        log = dataclasses.replace(snapshot.quorum, high_watermark=self._written)
+        return dataclasses.replace(
+            snapshot, quorum=log, throttled=() if gate else ("read for gate",)
+        )
 
     def ask(self, question: Any) -> Any:
         """Answer what an admin client is asked, which is for directories alone."""
@@ -186,9 +188,9 @@ class FakeCluster:
 def test_the_module_asks_each_broker_for_its_directories() -> None:
     cluster = FakeCluster(HEALTHY)
     cluster.failed = {3}
-    found = check(cluster, wait=0, policy=STRICT)
-    assert (found["healthy"], found["failed_directories"]) == (False, [3])
-    [shown] = found["problems"]
+    result = check(cluster, wait=0, policy=STRICT)
+    assert (result["healthy"], result["failed_directories"]) == (False, [3])
+    [shown] = result["problems"]
     assert "broker 3" in shown
     assert "/d2" in shown
     assert check(cluster, wait=0)["healthy"], "without the gate only replicas show it"

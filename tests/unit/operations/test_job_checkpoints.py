@@ -51,7 +51,7 @@ def test_a_checkpoint_of_another_query_is_refused(tmp_path: Path) -> None:
     write(tmp_path / "hourly", batch2="clicks", batch10="views")
     write(tmp_path / "daily", batch1="clicks")
     [problem] = problems(found(job(tmp_path, "clicks", "clicks.hourly")))
-    assert all(part in problem for part in (f"{tmp_path}/hourly", "job clicks", "views"))
+    assert all(text in problem for text in (f"{tmp_path}/hourly", "job clicks", "views"))
 
 
 @pytest.mark.parametrize("topics", [(), ("clicks", "other")])

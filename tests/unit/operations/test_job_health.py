@@ -41,7 +41,7 @@ def test_a_healthy_job_has_no_problem(job: FoundJob) -> None:
 
 
 @pytest.mark.parametrize(
-    ("job", "parts"),
+    ("job", "fragments"),
     [
         (replace(STREAM, service=State("failed", file_state="enabled")), ("clicks", "failed")),
         (replace(STREAM, service=State("inactive", file_state="enabled")), ("inactive",)),
@@ -57,9 +57,9 @@ def test_a_healthy_job_has_no_problem(job: FoundJob) -> None:
         (FoundJob("by-hand", FAILED, continuous=False), ("by-hand", "exit-code")),
     ],
 )
-def test_a_job_has_one_problem(job: FoundJob, parts: tuple[str, ...]) -> None:
-    (found,) = job_health.problems([job])
-    assert [part for part in parts if part not in found] == []
+def test_a_job_has_one_problem(job: FoundJob, fragments: tuple[str, ...]) -> None:
+    (problem,) = job_health.problems([job])
+    assert [fragment for fragment in fragments if fragment not in problem] == []
 
 
 def test_the_age_of_a_checkpoint_is_shown() -> None:
@@ -101,11 +101,11 @@ def test_a_job_is_found_by_its_units(tmp_path: Path, monkeypatch: pytest.MonkeyP
         "checkpoint": str(tmp_path),
     }
     commit(tmp_path, "0", 100)
-    found = spark_job_health.found(job)
-    assert found.service.running
-    assert found.is_late
+    state = spark_job_health.found(job)
+    assert state.service.running
+    assert state.is_late
     systemd.set("spark-job-a.timer", "running")
-    found = spark_job_health.found({**job, "timer": "spark-job-a.timer", "continuous": False})
-    assert found.timer is not None
-    assert found.timer.running
-    assert not found.is_late
+    state = spark_job_health.found({**job, "timer": "spark-job-a.timer", "continuous": False})
+    assert state.timer is not None
+    assert state.timer.running
+    assert not state.is_late

@@ -81,8 +81,8 @@ def test_a_node_that_is_back_is_ready(node: Node) -> None:
     ],
 )
 def test_what_a_node_still_lacks_is_named(node: Node, snapshot: Snapshot, name: str) -> None:
-    (found,) = not_ready_reasons(snapshot, node)
-    assert name in found
+    (reason,) = not_ready_reasons(snapshot, node)
+    assert name in reason
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_a_node_is_stopped_started_and_proved(rig: Rig) -> None:
     progress = rig.run()
     assert (progress.phase, progress.waiting, progress.degraded) == ("done", [], [])
     assert rig.unit.calls == ["stop", "start"]
-    assert [one.bootstrap for one in rig.cluster.round_trips] == [("k2:9092",)]
+    assert [connection.bootstrap for connection in rig.cluster.round_trips] == [("k2:9092",)]
     assert tuple(progress.seconds) == PHASES[:-1]
     assert sum(progress.seconds.values()) == pytest.approx(rig.now)
     assert progress.as_data()["phase"] == "done"
@@ -317,8 +317,8 @@ def test_a_stop_that_takes_long_goes_on_in_the_next_slice(rig: Rig) -> None:
 
 def test_a_broker_that_did_not_stop_cleanly_is_named_with_its_directory(rig: Rig) -> None:
     (rig.data / CLEAN_SHUTDOWN).unlink()
-    (found,) = rig.run(node=BROKER).degraded
-    assert str(rig.data) in found
+    (reason,) = rig.run(node=BROKER).degraded
+    assert str(rig.data) in reason
     assert rig.run(node=CONTROLLER).degraded == []
 
 
@@ -437,7 +437,7 @@ def test_an_ansible_that_is_gone_shows_by_the_pipe_to_it(end: str) -> None:
     if end == "read":
         os.close(reads)
     try:
-        done = subprocess.run(  # noqa: S603 - our own program
+        done = subprocess.run(
             [sys.executable, "-c", PROGRAM],
             env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
             stdin=subprocess.DEVNULL,

@@ -19,7 +19,7 @@ ONE = Held({("a", "1"): 1}, {"": "FULL", "a": "NONE"}, frozenset({1}))
 
 
 def test_an_archive_has_versions_levels_and_contents() -> None:
-    found = registry_archive.read(
+    contents_of_archive = registry_archive.read(
         archive(
             ("ArtifactVersion", PLANE),
             ("ArtifactVersion", {**PLANE, "version": "2", "contentId": 8, "state": "DISABLED"}),
@@ -30,9 +30,9 @@ def test_an_archive_has_versions_levels_and_contents() -> None:
             ("Content", {"contentId": 8}),
         )
     )
-    assert found.versions == {("planes-value", "1"): 7}
-    assert found.levels == {"": "FULL", "a": "NONE"}
-    assert found.contents == {7, 8}
+    assert contents_of_archive.versions == {("planes-value", "1"): 7}
+    assert contents_of_archive.levels == {"": "FULL", "a": "NONE"}
+    assert contents_of_archive.contents == {7, 8}
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_an_empty_registry_lacks_everything_and_the_same_one_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("found", "part"),
+    ("existing", "reason"),
     [
         (Held({("a", "1"): 5}), "id 5"),
         (Held({**ONE.versions, ("b", "1"): 2}), "b version 1"),
@@ -120,13 +120,13 @@ def test_an_empty_registry_lacks_everything_and_the_same_one_nothing() -> None:
     ],
 )
 def test_a_registry_in_which_an_import_would_leave_something_out_is_refused(
-    found: Held, part: str
+    existing: Held, reason: str
 ) -> None:
-    (why,) = ONE.differences(found)
-    assert part in why
+    (why,) = ONE.differences(existing)
+    assert reason in why
 
 
 def test_a_level_that_is_not_there_can_be_imported() -> None:
-    found = Held(ONE.versions, {}, ONE.contents)
-    assert ONE.differences(found) == []
-    assert len(ONE.missing(found)) == 2
+    existing = Held(ONE.versions, {}, ONE.contents)
+    assert ONE.differences(existing) == []
+    assert len(ONE.missing(existing)) == 2

@@ -40,12 +40,12 @@ def cluster() -> Cluster:
     return small.cluster(GROUPS, IDS)
 
 
-def snapshot(cluster: Cluster, hosts: Any, parts: Any) -> dict[str, Any]:
-    return report.snapshot(cluster, hosts, parts, 1.0)
+def snapshot(cluster: Cluster, hosts: Any, services: Any) -> dict[str, Any]:
+    return report.snapshot(cluster, hosts, services, 1.0)
 
 
 def part(name: str) -> HealthCheck:
-    return next(one for one in HEALTH_CHECKS if one.name == name)
+    return next(check for check in HEALTH_CHECKS if check.name == name)
 
 
 def test_the_first_host_that_was_reached_reads_a_service(cluster: Cluster) -> None:
@@ -56,63 +56,63 @@ def test_the_first_host_that_was_reached_reads_a_service(cluster: Cluster) -> No
 
 def test_all_that_was_read_is_shown(cluster: Cluster) -> None:
     kafka = {"error": "", "topics": [], "changed": False, "invocation": {"module_args": {}}}
-    found = snapshot(
+    state = snapshot(
         cluster,
         dict.fromkeys(cluster.hosts, HOST),
         {"k1": {"parts": {"kafka": kafka}}, "c1": {"parts": {"connect": {"healthy": True}}}},
     )
-    assert found["kafka"] == {"error": "", "topics": []}
-    assert found["connect"] == {"healthy": True}
-    assert "registry" not in found
-    k2 = found["hosts"][1]
+    assert state["kafka"] == {"error": "", "topics": []}
+    assert state["connect"] == {"healthy": True}
+    assert "registry" not in state
+    k2 = state["hosts"][1]
     assert k2["groups"] == ["kafka_controllers", "kafka_brokers"]
     assert (k2["rack"], k2["error"], k2["pending"]) == ("k2", "", ["kafka"])
-    assert {"host": "k2", **HOST["certificates"][0]} in found["certificates"]  # type: ignore[index]
+    assert {"host": "k2", **HOST["certificates"][0]} in state["certificates"]  # type: ignore[index]  # a list of dictionaries
 
 
 def test_what_was_not_reached_has_its_reason(cluster: Cluster) -> None:
     hosts = {"k1": HOST, "k2": UNREACHABLE, "c1": UNREACHABLE, "k3": {"msg": "no Python"}}
-    parts = {"k1": {"parts": {"kafka": {"failed": True, "msg": "kafka-python is not there"}}}}
-    found = snapshot(cluster, hosts, parts)
-    errors = {one["name"]: one["error"] for one in found["hosts"]}
+    services = {"k1": {"parts": {"kafka": {"failed": True, "msg": "kafka-python is not there"}}}}
+    state = snapshot(cluster, hosts, services)
+    errors = {host["name"]: host["error"] for host in state["hosts"]}
     assert errors == {
         "k1": "",
         "k2": "no route to host",
         "c1": "no route to host",
         "k3": "no Python",
     }
-    assert found["kafka"] == {"error": "kafka-python is not there"}
-    assert found["connect"] == {"error": report.NO_HOST}
-    assert found["spark"] == {"error": report.NOT_READ}
-    wrong = report.problems(found)
+    assert state["kafka"] == {"error": "kafka-python is not there"}
+    assert state["connect"] == {"error": report.NO_HOST}
+    assert state["spark"] == {"error": report.NOT_READ}
+    wrong = report.problems(state)
     assert "k2: no route to host" in wrong
     assert f"connect: {report.NO_HOST}" in wrong
 
 
 def test_what_the_run_leaves_out_is_named(cluster: Cluster) -> None:
     kafka = {"error": "", "topics": []}
-    found = snapshot(cluster, {"k1": HOST}, {"k1": {"parts": {"kafka": kafka}}})
-    errors = {one["name"]: one["error"] for one in found["hosts"]}
+    state = snapshot(cluster, {"k1": HOST}, {"k1": {"parts": {"kafka": kafka}}})
+    errors = {host["name"]: host["error"] for host in state["hosts"]}
     assert errors == {"k1": "", **dict.fromkeys(("k2", "k3", "c1"), report.LEFT_OUT)}
-    assert found["kafka"] == kafka
-    assert found["spark"] == {"error": report.LEFT_OUT}
-    assert f"spark: {report.LEFT_OUT}" in report.problems(found)
+    assert state["kafka"] == kafka
+    assert state["spark"] == {"error": report.LEFT_OUT}
+    assert f"spark: {report.LEFT_OUT}" in report.problems(state)
 
 
 def test_nothing_was_read_at_all(cluster: Cluster) -> None:
-    found = snapshot(cluster, dict.fromkeys(cluster.hosts, UNREACHABLE), {})
-    assert {one["error"] for one in found["hosts"]} == {"no route to host"}
-    assert found["kafka"] == {"error": report.NO_HOST}
+    state = snapshot(cluster, dict.fromkeys(cluster.hosts, UNREACHABLE), {})
+    assert {host["error"] for host in state["hosts"]} == {"no route to host"}
+    assert state["kafka"] == {"error": report.NO_HOST}
 
 
 def test_an_operation_is_shown_once_as_it_was_written_last(cluster: Cluster) -> None:
     later = {**RECORD, "done": ["k1"], "age": 2.0}
-    other = {**RECORD, "id": "b", "started": "2026-11-27T02:00:00Z"}
-    records = {"k1": RECORD, "k2": later, "k3": other}
-    found = snapshot(
-        cluster, {name: {**HOST, "operation": one} for name, one in records.items()}, {}
+    another = {**RECORD, "id": "b", "started": "2026-11-27T02:00:00Z"}
+    records = {"k1": RECORD, "k2": later, "k3": another}
+    state = snapshot(
+        cluster, {name: {**HOST, "operation": record} for name, record in records.items()}, {}
     )
-    assert found["operations"] == [{**other, "hosts": ["k3"]}, {**later, "hosts": ["k1", "k2"]}]
+    assert state["operations"] == [{**another, "hosts": ["k3"]}, {**later, "hosts": ["k1", "k2"]}]
 
 
 def test_jobs_have_their_commits_in_hdfs() -> None:
@@ -122,19 +122,19 @@ def test_jobs_have_their_commits_in_hdfs() -> None:
     late = {"checkpoint_age": 90, "late": True}
 
     def shown(**of_hdfs: Any) -> dict[str, Any]:
-        parts = {"k3": {"parts": {"jobs": jobs}}, "k1": {"parts": {"hdfs_jobs": of_hdfs}}}
-        return snapshot(cluster, dict.fromkeys(cluster.hosts, HOST), parts)
+        services = {"k3": {"parts": {"jobs": jobs}}, "k1": {"parts": {"hdfs_jobs": of_hdfs}}}
+        return snapshot(cluster, dict.fromkeys(cluster.hosts, HOST), services)
 
-    found = shown(healthy=False, jobs={"archive": late}, problems=["archive is late"])
-    assert found["jobs"]["jobs"] == {"archive": {**job, **late}}
-    assert "jobs: archive is late" in report.problems(found)
-    found = shown(healthy=False, problems=["no answer"])
-    assert found["jobs"]["jobs"] == {"archive": job}
-    assert "jobs: no answer" in report.problems(found)
-    assert "hdfs_jobs" not in found
+    state = shown(healthy=False, jobs={"archive": late}, problems=["archive is late"])
+    assert state["jobs"]["jobs"] == {"archive": {**job, **late}}
+    assert "jobs: archive is late" in report.problems(state)
+    state = shown(healthy=False, problems=["no answer"])
+    assert state["jobs"]["jobs"] == {"archive": job}
+    assert "jobs: no answer" in report.problems(state)
+    assert "hdfs_jobs" not in state
 
 
 def test_problems_of_services_are_named(cluster: Cluster) -> None:
-    parts = {"k1": {"parts": {"connect": {"healthy": False, "problems": ["a task has failed"]}}}}
-    found = snapshot(cluster, dict.fromkeys(cluster.hosts, HOST), parts)
-    assert "connect: a task has failed" in report.problems(found)
+    services = {"k1": {"parts": {"connect": {"healthy": False, "problems": ["a task has failed"]}}}}
+    state = snapshot(cluster, dict.fromkeys(cluster.hosts, HOST), services)
+    assert "connect: a task has failed" in report.problems(state)

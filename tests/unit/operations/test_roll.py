@@ -48,10 +48,10 @@ class Roll:
         self.calls.append(options)
         self.did.append(f"{options['phase']}-{options['until']}")
         self._now += self._seconds
-        found = next(self._answers)
-        if isinstance(found, Exception):
-            raise found
-        return found
+        result = next(self._answers)
+        if isinstance(result, Exception):
+            raise result
+        return result
 
     def _step(self, name: str) -> Any:
         def step() -> str | None:
@@ -62,9 +62,9 @@ class Roll:
         return step
 
     def stops(self) -> StoppedError:
-        with pytest.raises(StoppedError) as found:
+        with pytest.raises(StoppedError) as raised:
             self.node.run()
-        return found.value
+        return raised.value
 
 
 def test_each_slice_goes_on_where_the_last_one_ended() -> None:

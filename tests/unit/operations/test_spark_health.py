@@ -52,10 +52,10 @@ SILENT = Master("s2:8080", reason="Connection refused")
 def test_each_problem_names_where_it_is(
     masters: list[Master], expected: list[tuple[str, ...]]
 ) -> None:
-    found = spark_health.problems(masters, ["s2", "s3"])
-    assert len(found) == len(expected), found
-    for text, parts in zip(found, expected, strict=True):
-        assert all(part in text for part in parts), text
+    problems = spark_health.problems(masters, ["s2", "s3"])
+    assert len(problems) == len(expected), problems
+    for text, fragments in zip(problems, expected, strict=True):
+        assert all(fragment in text for fragment in fragments), text
 
 
 def test_facts_name_the_leader_and_its_workers() -> None:
@@ -72,24 +72,24 @@ def test_facts_name_the_leader_and_its_workers() -> None:
 def test_workers_and_applications_are_described() -> None:
     worker = {"host": "s2", "state": "ALIVE", "cores": 4, "coresused": 1, "memoryused": 512}
     application = {"id": "app-1", "name": "flights", "cores": 1, "user": "spark"}
-    answer = {"status": "ALIVE", "workers": [worker], "activeapps": [application]}
-    found = spark_health.facts([spark_health.master("s1:8080", answer)])
-    assert found["nodes"] == [
+    response = {"status": "ALIVE", "workers": [worker], "activeapps": [application]}
+    facts = spark_health.facts([spark_health.master("s1:8080", response)])
+    assert facts["nodes"] == [
         {"host": "s2", "state": "ALIVE", "cores": 4, "cores_used": 1, "memory_used": 512}
     ]
-    assert found["applications"] == [{"id": "app-1", "name": "flights", "cores": 1}]
+    assert facts["applications"] == [{"id": "app-1", "name": "flights", "cores": 1}]
 
 
 def serving(*answers: str, token: str = "") -> AbstractContextManager[str]:
     """Serve on this machine: each answer once, the last one ever after; perhaps by a token."""
-    left = list(answers)
+    remaining = list(answers)
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             allowed = self.headers.get("Authorization") == f"Bearer {token}"
             self.send_response(200 if allowed or not token else 403)
             self.end_headers()
-            self.wfile.write((left.pop(0) if len(left) > 1 else left[0]).encode())
+            self.wfile.write((remaining.pop(0) if len(remaining) > 1 else remaining[0]).encode())
 
         def log_message(self, *_: Any) -> None: ...
 
@@ -113,7 +113,7 @@ def test_module_waits_for_the_workers() -> None:
 
 @pytest.mark.parametrize(("token", "healthy"), [("right", True), ("wrong", False), ("", False)])
 def test_module_asks_with_the_token(token: str, healthy: bool) -> None:
-    with serving(answer("ALIVE", "w1"), token="right") as address:  # noqa: S106 - of this test
+    with serving(answer("ALIVE", "w1"), token="right") as address:
         args = {"masters": [address], "workers": ["w1"], "token": token, "fail": False}
         result = run_module("spark_health", args)
     assert result["healthy"] == healthy

@@ -27,11 +27,11 @@ THERE = Found([1], "", '{"type":"int"}', registered=True)
 
 
 def test_what_is_as_wanted_stays() -> None:
-    found = {PLANE.name: THERE}
-    assert not to_register([PLANE], found)
-    assert not levels([PLANE], found)
-    assert not unwanted([PLANE], found)
-    assert not diff([PLANE], found)
+    registered = {PLANE.name: THERE}
+    assert not to_register([PLANE], registered)
+    assert not levels([PLANE], registered)
+    assert not unwanted([PLANE], registered)
+    assert not diff([PLANE], registered)
     assert not global_level("FULL", "FULL")
 
 
@@ -44,15 +44,15 @@ def test_a_schema_that_is_no_version_yet_is_registered() -> None:
 
 
 def referring(name: str, *subjects: str) -> Wanted:
-    references = [{"name": x, "subject": x, "version": None} for x in subjects]
+    references = [{"name": subject, "subject": subject, "version": None} for subject in subjects]
     return Wanted(name, references=references)
 
 
 def test_what_a_schema_refers_to_is_registered_first() -> None:
     first, second, third = referring("a", "b", "x"), referring("b", "c"), referring("c")
     assert to_register([first, second, third], {}) == [third, second, first]
-    there = {"b": THERE, "c": THERE}
-    assert to_register([first, second, third], there) == [first]
+    registered = {"b": THERE, "c": THERE}
+    assert to_register([first, second, third], registered) == [first]
 
 
 def test_schemas_that_refer_to_each_other_and_to_themselves_stay_in_their_order() -> None:
@@ -75,9 +75,9 @@ def test_each_version_is_removed_the_newest_one_first() -> None:
 @pytest.mark.parametrize("order", [1, -1])
 def test_who_refers_to_a_version_is_removed_before_it(order: int) -> None:
     referrers = {("a", 1): [("b", 1)], ("b", 1): [("a", 2)], ("a", 2): []}
-    found = dict([*referrers.items()][::order])
-    assert removed(found) == ["a/versions/2", "b/versions/1", "a/versions/1"]
-    assert still_needed(found) == []
+    ordered = dict([*referrers.items()][::order])
+    assert removed(ordered) == ["a/versions/2", "b/versions/1", "a/versions/1"]
+    assert still_needed(ordered) == []
 
 
 def test_a_version_to_which_others_refer_is_needed() -> None:
@@ -103,13 +103,13 @@ def test_a_version_of_a_subject_is_not_removed_before_a_newer_one_of_it_alone() 
 
 
 def test_a_level_can_be_taken_back() -> None:
-    one = Wanted("planes-value", compatibility="FULL")
-    (step,) = levels([one], {one.name: Found([1], "NONE")})
+    subject = Wanted("planes-value", compatibility="FULL")
+    (step,) = levels([subject], {subject.name: Found([1], "NONE")})
     assert (step.method, step.body) == ("PUT", {"compatibility": "FULL"})
     assert step.undo is not None
     assert step.undo.body == {"compatibility": "NONE"}
     assert "NONE" in step.what
-    (step,) = levels([one], {one.name: Found([1])})
+    (step,) = levels([subject], {subject.name: Found([1])})
     assert step.undo is not None
     assert step.undo.method == "DELETE"
     assert "it was" not in step.what
@@ -119,8 +119,8 @@ def test_a_level_can_be_taken_back() -> None:
 
 
 def test_a_level_is_shown_among_the_differences() -> None:
-    one = Wanted(PLANE.name, schema=PLANE.schema, compatibility="FULL")
-    (shown,) = diff([one], {PLANE.name: THERE})
+    subject = Wanted(PLANE.name, schema=PLANE.schema, compatibility="FULL")
+    (shown,) = diff([subject], {PLANE.name: THERE})
     assert "compatibility: FULL" in shown["after"]
     assert "global level" in shown["before"]
     assert "FULL" not in shown["before"]
@@ -133,9 +133,9 @@ def test_a_subject_without_a_level_loses_its_own() -> None:
 
 
 def test_a_subject_gets_its_first_level_after_its_first_version() -> None:
-    one = Wanted("planes-value", compatibility="FULL")
-    assert levels([one], {one.name: Found()}) == []
-    assert [step.method for step in level(one, "")] == ["PUT"]
+    subject = Wanted("planes-value", compatibility="FULL")
+    assert levels([subject], {subject.name: Found()}) == []
+    assert [step.method for step in level(subject, "")] == ["PUT"]
 
 
 def test_a_subject_that_was_removed_does_not_get_its_former_level_back() -> None:
@@ -144,8 +144,8 @@ def test_a_subject_that_was_removed_does_not_get_its_former_level_back() -> None
 
 
 def test_only_what_is_there_is_removed() -> None:
-    one, two = Wanted("a", present=False), Wanted("b", present=False)
-    assert unwanted([one, two], {"a": Found(), "b": Found([1])}) == [("b", 1)]
+    first, two = Wanted("a", present=False), Wanted("b", present=False)
+    assert unwanted([first, two], {"a": Found(), "b": Found([1])}) == [("b", 1)]
 
 
 def test_references_name_a_subject_and_its_version() -> None:
@@ -165,14 +165,14 @@ def test_a_trial_registers_nothing() -> None:
 
 
 def test_a_trial_is_of_the_next_version_or_of_a_new_subject() -> None:
-    one = Wanted("a/b", schema='{"type": "int"}')
-    path, content = trial(one, [], exists=True)
+    subject = Wanted("a/b", schema='{"type": "int"}')
+    path, content = trial(subject, [], exists=True)
     assert "/a%2Fb/versions" in path
-    path, new = trial(one, [], exists=False)
+    path, new = trial(subject, [], exists=False)
     assert "a%2Fb" not in path
     assert (new["artifactId"], new["artifactType"]) == ("a/b", "AVRO")
     assert new["firstVersion"] == content
-    assert content["content"]["content"] == one.schema
+    assert content["content"]["content"] == subject.schema
 
 
 def test_a_schema_without_references_names_none() -> None:
@@ -191,9 +191,9 @@ def test_the_global_level_and_that_of_a_subject_are_set_in_different_places() ->
 
 def test_an_absent_subject_is_neither_registered_nor_given_a_level() -> None:
     gone = Wanted("a", schema="{}", compatibility="FULL", present=False)
-    for there in ({}, {"a": THERE}, {"a": Found([1], "NONE", "{}")}, {"a": Found()}):
-        assert to_register([gone], there) == []
-        assert levels([gone], there) == []
+    for registered in ({}, {"a": THERE}, {"a": Found([1], "NONE", "{}")}, {"a": Found()}):
+        assert to_register([gone], registered) == []
+        assert levels([gone], registered) == []
 
 
 def test_a_subject_that_is_to_stay_is_not_removed() -> None:

@@ -16,20 +16,22 @@ from ansible_collections.millrace.streaming.plugins.module_utils.operations.user
 SHA_256, SHA_512 = "SCRAM-SHA-256", "SCRAM-SHA-512"
 SCRAM = Scram(SHA_512, 8192)
 NOW = {SHA_512: 8192}
-SECRET = "hunter2"  # noqa: S105 - nobody has it
+SECRET = "hunter2"
 READ = Acl("User:a", "topic", "flights", "literal", "read")
 WRITE = Acl("User:a", "topic", "flights", "literal", "write")
 DENIED = Acl("User:a", "topic", "flights", "literal", "read", "deny", "10.0.0.1")
 OTHERS = Acl("User:b", "topic", "flights", "literal", "read")
 
 
-def grant(operations: tuple[str, ...] = ("read",), pattern: str = "literal", **one: Any) -> Any:
+def grant(
+    operations: tuple[str, ...] = ("read",), pattern: str = "literal", **resource: Any
+) -> Any:
     """A grant as a module has it in its parameters."""
-    resources = {**dict.fromkeys(users.RESOURCES), **one}
+    resources = {**dict.fromkeys(users.RESOURCES), **resource}
     return {**resources, "operations": list(operations), "pattern": pattern}
 
 
-def given(name: str = "a", **more: Any) -> dict[str, Any]:
+def given(name: str = "a", **options: Any) -> dict[str, Any]:
     """A user as a module has it in its parameters."""
     return {
         "name": name,
@@ -37,12 +39,12 @@ def given(name: str = "a", **more: Any) -> dict[str, Any]:
         "replace": True,
         "state": "present",
         "grants": [],
-        **more,
+        **options,
     }
 
 
-def change(user: User, found: Any, *acls: Acl, accepted: bool = True) -> Change:
-    return users.change(user, found, acls, SCRAM, accepted=accepted)
+def change(user: User, existing: Any, *acls: Acl, accepted: bool = True) -> Change:
+    return users.change(user, existing, acls, SCRAM, accepted=accepted)
 
 
 # From the options
@@ -56,8 +58,8 @@ def test_grants_are_acls_of_the_users_principal() -> None:
         grant(("all",), cluster=True),
         grant(("read",), topic="flights"),
     ]
-    (one,) = users.users_of([given(grants=grants)])
-    assert one.acls == {
+    (user,) = users.users_of([given(grants=grants)])
+    assert user.acls == {
         READ,
         WRITE,
         Acl("User:a", "group", "g", "prefixed", "read"),
@@ -67,8 +69,8 @@ def test_grants_are_acls_of_the_users_principal() -> None:
 
 
 def test_a_user_that_is_absent_has_nothing() -> None:
-    one = given(state="absent", password=SECRET, grants=[grant(topic="flights")])
-    assert users.users_of([one]) == [User("a", absent=True)]
+    entry = given(state="absent", password=SECRET, grants=[grant(topic="flights")])
+    assert users.users_of([entry]) == [User("a", absent=True)]
 
 
 @pytest.mark.parametrize(
@@ -100,9 +102,9 @@ def test_all_problems_are_named_at_once() -> None:
 )
 def test_iterations_are_what_kafka_takes(iterations: int, fits: bool) -> None:
     scram = Scram(SHA_512, iterations)
-    found = users.problems([given(password=SECRET)], scram, ["k1:9092"])
-    assert (found == []) is fits
-    assert all("4096" in problem and "16384" in problem for problem in found)
+    problems = users.problems([given(password=SECRET)], scram, ["k1:9092"])
+    assert (problems == []) is fits
+    assert all("4096" in problem and "16384" in problem for problem in problems)
     assert users.problems([given()], scram, []) == []
 
 
@@ -125,9 +127,9 @@ def test_passwords_need_a_listener() -> None:
 
 def test_grants_need_an_authorizer() -> None:
     granted = User("granted", acls=frozenset([READ]))
-    found = users.without_authorizer([granted, User("plain", SECRET)])
-    assert "granted" in found
-    assert "plain" not in found
+    problem = users.without_authorizer([granted, User("plain", SECRET)])
+    assert "granted" in problem
+    assert "plain" not in problem
     assert not users.without_authorizer([User("b", SECRET)])
 
 
@@ -135,7 +137,7 @@ def test_grants_need_an_authorizer() -> None:
 
 
 @pytest.mark.parametrize(
-    ("found", "accepted", "changed", "deleted"),
+    ("existing", "accepted", "changed", "deleted"),
     [
         ({}, False, True, ()),
         (NOW, True, False, ()),
@@ -147,17 +149,17 @@ def test_grants_need_an_authorizer() -> None:
     ],
 )
 def test_a_user_with_a_password_has_one_credential(
-    found: Any, accepted: bool, changed: bool, deleted: tuple[str, ...]
+    existing: Any, accepted: bool, changed: bool, deleted: tuple[str, ...]
 ) -> None:
-    one = change(User("a", SECRET), found, accepted=accepted)
-    assert (one.set, one.deleted) == (changed, deleted)
-    assert bool(one) is bool(changed or deleted)
+    planned = change(User("a", SECRET), existing, accepted=accepted)
+    assert (planned.set, planned.deleted) == (changed, deleted)
+    assert bool(planned) is bool(changed or deleted)
 
 
-@pytest.mark.parametrize("found", [{}, NOW, {SHA_256: 4096, **NOW}])
-def test_a_user_without_a_password_keeps_its_credentials(found: Any) -> None:
-    one = change(User("a"), found, accepted=False)
-    assert (one.set, one.deleted) == (False, ())
+@pytest.mark.parametrize("existing", [{}, NOW, {SHA_256: 4096, **NOW}])
+def test_a_user_without_a_password_keeps_its_credentials(existing: Any) -> None:
+    planned = change(User("a"), existing, accepted=False)
+    assert (planned.set, planned.deleted) == (False, ())
 
 
 def test_a_login_is_needed_only_for_what_nothing_else_shows() -> None:
@@ -176,17 +178,22 @@ KEPT = User("a", SECRET, may_replace=False, acls=frozenset([WRITE]))
 
 
 def test_a_password_that_may_not_replace_another_changes_nothing() -> None:
-    for found in (NOW, {SHA_256: 4096, **NOW}, {SHA_512: 4096}):
-        one = change(KEPT, found, READ, accepted=False)
-        assert one.refused
-        assert not one
-        assert (one.set, one.deleted, one.granted, one.revoked) == (False, (), (), ())
-        assert users.summary(one)["credential"] == "refused"
-        assert users.summary(one)["changed"] is False
+    for existing in (NOW, {SHA_256: 4096, **NOW}, {SHA_512: 4096}):
+        planned = change(KEPT, existing, READ, accepted=False)
+        assert planned.refused
+        assert not planned
+        assert (planned.set, planned.deleted, planned.granted, planned.revoked) == (
+            False,
+            (),
+            (),
+            (),
+        )
+        assert users.summary(planned)["credential"] == "refused"
+        assert users.summary(planned)["changed"] is False
 
 
 @pytest.mark.parametrize(
-    ("user", "found", "accepted"),
+    ("user", "existing", "accepted"),
     [
         (KEPT, {}, False),  # there is none
         (KEPT, {SHA_256: 4096}, False),  # nobody can log in with it
@@ -195,44 +202,44 @@ def test_a_password_that_may_not_replace_another_changes_nothing() -> None:
         (User("a", may_replace=False, acls=frozenset([WRITE])), NOW, False),  # it has none
     ],
 )
-def test_any_other_password_is_not_refused(user: User, found: Any, accepted: bool) -> None:
-    one = change(user, found, accepted=accepted)
-    assert not one.refused
-    assert one.granted == (WRITE,)
-    assert one.set is (user.password is not None and not accepted)
+def test_any_other_password_is_not_refused(user: User, existing: Any, accepted: bool) -> None:
+    planned = change(user, existing, accepted=accepted)
+    assert not planned.refused
+    assert planned.granted == (WRITE,)
+    assert planned.set is (user.password is not None and not accepted)
 
 
 def test_options_say_whether_a_password_may_replace_another() -> None:
     both = users.users_of([given(password=SECRET, replace=replace) for replace in (True, False)])
-    assert [one.may_replace for one in both] == [True, False]
+    assert [user.may_replace for user in both] == [True, False]
     assert User("a", SECRET).may_replace
 
 
 # ACLs
 
 
-@pytest.mark.parametrize("part", ["set", "deleted", "granted", "revoked"])
-def test_each_part_alone_is_a_change(part: str) -> None:
+@pytest.mark.parametrize("field", ["set", "deleted", "granted", "revoked"])
+def test_each_part_alone_is_a_change(field: str) -> None:
     values: dict[str, Any] = {
         "set": True,
         "deleted": (SHA_256,),
         "granted": (READ,),
         "revoked": (READ,),
     }
-    assert Change(User("a"), NOW, **{part: values[part]})
+    assert Change(User("a"), NOW, **{field: values[field]})
     assert not Change(User("a"), NOW)
 
 
 def test_the_acls_of_a_user_become_its_grants() -> None:
-    one = change(User("a", acls=frozenset([READ, WRITE])), {}, DENIED, READ, OTHERS)
-    assert (one.granted, one.revoked) == ((WRITE,), (DENIED,))
+    planned = change(User("a", acls=frozenset([READ, WRITE])), {}, DENIED, READ, OTHERS)
+    assert (planned.granted, planned.revoked) == ((WRITE,), (DENIED,))
     assert not change(User("a", acls=frozenset([READ])), {}, READ, OTHERS)
 
 
 def test_a_user_that_is_absent_loses_everything() -> None:
-    one = change(User("a", absent=True), {SHA_256: 1, **NOW}, READ, DENIED, OTHERS)
-    assert (one.set, one.deleted) == (False, (SHA_256, SHA_512))
-    assert (one.granted, set(one.revoked)) == ((), {READ, DENIED})
+    planned = change(User("a", absent=True), {SHA_256: 1, **NOW}, READ, DENIED, OTHERS)
+    assert (planned.set, planned.deleted) == (False, (SHA_256, SHA_512))
+    assert (planned.granted, set(planned.revoked)) == ((), {READ, DENIED})
     assert not change(User("a", absent=True), {}, OTHERS)
 
 
@@ -241,8 +248,8 @@ def test_a_user_that_is_absent_loses_everything() -> None:
 
 def test_a_diff_shows_what_is_changed_and_no_password() -> None:
     user = User("a", SECRET, acls=frozenset([WRITE]))
-    one = change(user, {SHA_256: 4096, **NOW}, DENIED, accepted=False)
-    shown = users.diff([one, change(User("b"), NOW)], SCRAM)
+    planned = change(user, {SHA_256: 4096, **NOW}, DENIED, accepted=False)
+    shown = users.diff([planned, change(User("b"), NOW)], SCRAM)
     before, after = shown["before"].splitlines(), shown["after"].splitlines()
     assert len(before) == 3
     assert len(after) == 2
@@ -251,7 +258,7 @@ def test_a_diff_shows_what_is_changed_and_no_password() -> None:
     assert users.acl_line(WRITE) in after
     # The iterations are the same: the lines must not be.
     assert not set(before) & set(after)
-    assert SECRET not in repr((shown, users.summary(one), one, user))
+    assert SECRET not in repr((shown, users.summary(planned), planned, user))
 
 
 def test_a_line_says_what_is_not_usual_of_an_acl() -> None:
@@ -272,11 +279,11 @@ def test_lines_tell_acls_apart() -> None:
         Acl("User:a", "group", "flights", "literal", "read"),
         Acl("User:a", "topic", "flights", "literal", "read", host="10.0.0.1"),
     ]
-    assert len({users.acl_line(one) for one in acls}) == len(acls)
+    assert len({users.acl_line(acl) for acl in acls}) == len(acls)
 
 
 @pytest.mark.parametrize(
-    ("user", "found", "credential"),
+    ("user", "existing", "credential"),
     [
         (User("a", SECRET), {}, "set"),
         (User("a", SECRET), {SHA_256: 4096}, "set"),
@@ -286,18 +293,20 @@ def test_lines_tell_acls_apart() -> None:
         (User("a"), NOW, "unchanged"),
     ],
 )
-def test_the_result_of_a_user(user: User, found: Any, credential: str) -> None:
-    one = users.summary(change(user, found))
-    assert (one["name"], one["credential"]) == ("a", credential)
-    assert one["changed"] is (credential != "unchanged")
+def test_the_result_of_a_user(user: User, existing: Any, credential: str) -> None:
+    result = users.summary(change(user, existing))
+    assert (result["name"], result["credential"]) == ("a", credential)
+    assert result["changed"] is (credential != "unchanged")
 
 
 def test_all_that_is_not_yet_there_is_named() -> None:
     user = User("a", SECRET, acls=frozenset([WRITE]))
-    one = change(user, {SHA_256: 4096, **NOW}, DENIED, accepted=False)
-    assert len(users.unusable(one, SCRAM)) == 1
-    assert len(users.missing(one, SCRAM)) == 4
-    refused, unset = (users.unusable(change(user, x, accepted=False), SCRAM) for x in (NOW, {}))
+    planned = change(user, {SHA_256: 4096, **NOW}, DENIED, accepted=False)
+    assert len(users.unusable(planned, SCRAM)) == 1
+    assert len(users.missing(planned, SCRAM)) == 4
+    refused, unset = (
+        users.unusable(change(user, existing, accepted=False), SCRAM) for existing in (NOW, {})
+    )
     assert "password" in refused[0]
     assert SHA_512 in unset[0]
     assert users.missing(change(User("a", SECRET), NOW), SCRAM) == []
@@ -312,19 +321,19 @@ def test_what_is_there_and_is_not_replaced_is_not_shown_before() -> None:
     before, after = users.lines(fewer, SCRAM)
     assert [SHA_512 in line and "4096" in line for line in before] == [True]
     first = users.lines(change(User("a", SECRET), {}), SCRAM)
-    other = users.lines(change(User("a", SECRET), NOW, accepted=False), SCRAM)
+    unreplaced = users.lines(change(User("a", SECRET), NOW, accepted=False), SCRAM)
     assert first[0] == []
     assert first[1] == after, "no other password where another number of iterations shows it"
-    assert other[1] != first[1]
+    assert unreplaced[1] != first[1]
 
 
 def test_the_result_names_mechanisms_and_acls() -> None:
-    one = users.summary(change(User("a", absent=True), NOW, READ))
-    assert (one["deleted"], one["revoked"]) == ([SHA_512], [users.acl_line(READ)])
-    assert one["granted"] == []
-    one = users.summary(change(User("a", acls=frozenset([READ])), {}))
-    assert (one["deleted"], one["revoked"]) == ([], [])
-    assert one["granted"] == [users.acl_line(READ)]
+    result = users.summary(change(User("a", absent=True), NOW, READ))
+    assert (result["deleted"], result["revoked"]) == ([SHA_512], [users.acl_line(READ)])
+    assert result["granted"] == []
+    result = users.summary(change(User("a", acls=frozenset([READ])), {}))
+    assert (result["deleted"], result["revoked"]) == ([], [])
+    assert result["granted"] == [users.acl_line(READ)]
 
 
 def test_nothing_hinders_a_user_whose_credential_stays() -> None:

@@ -80,9 +80,9 @@ def test_a_broker_that_knows_no_directory_ids_has_a_static_quorum() -> None:
     ],
 )
 def test_when_a_node_can_be_added(observers: Any, leader: int, expected: str) -> None:
-    found = voter.not_ready_reason(log({2: OTHER}, *observers, leader=leader), 1, text(NEW))
-    assert expected in found
-    assert bool(found) == bool(expected)
+    reason = voter.not_ready_reason(log({2: OTHER}, *observers, leader=leader), 1, text(NEW))
+    assert expected in reason
+    assert bool(reason) == bool(expected)
 
 
 def test_kafkas_tool_gets_the_node_and_its_client_and_no_secret_of_the_server() -> None:
@@ -156,7 +156,7 @@ REMOVE = ["remove-controller", "--controller-id", "1", "--controller-directory-i
 
 
 @pytest.mark.parametrize(
-    ("voters", "asked"),
+    ("voters", "requests"),
     [
         ({1: NEW, 2: OTHER}, []),
         ({1: OLD, 2: OTHER}, [REMOVE, ["add-controller"]]),
@@ -164,13 +164,13 @@ REMOVE = ["remove-controller", "--controller-id", "1", "--controller-directory-i
         ({2: STATIC}, []),
     ],
 )
-def test_the_module_does_what_is_left_to_do(node: Run, voters: Any, asked: Any) -> None:
+def test_the_module_does_what_is_left_to_do(node: Run, voters: Any, requests: Any) -> None:
     planned = node(log(voters, READY), check=True)
     done = node(log(voters, READY))
-    assert (planned["changed"], planned["asked"]) == (bool(asked), [])
-    assert (done["changed"], done["asked"]) == (bool(asked), asked), done
+    assert (planned["changed"], planned["asked"]) == (bool(requests), [])
+    assert (done["changed"], done["asked"]) == (bool(requests), requests), done
     assert planned["removed"] == done["removed"]
-    assert (planned["added"], planned["directory_id"]) == (bool(asked), text(NEW))
+    assert (planned["added"], planned["directory_id"]) == (bool(requests), text(NEW))
 
 
 @pytest.mark.parametrize("voters", [{2: OTHER}, {1: OLD, 2: OTHER}])

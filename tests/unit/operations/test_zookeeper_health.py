@@ -25,15 +25,15 @@ def test_an_answer_has_a_mode() -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "reason"),
+    ("response", "reason"),
     [
         ("This ZooKeeper instance is not currently serving requests\n", "not currently serving"),
         ("srvr is not executed because it is not in the whitelist.\n", "not in the whitelist"),
         ("", ""),
     ],
 )
-def test_any_other_answer_is_the_reason(answer: str, reason: str) -> None:
-    member = health.parse(answer)
+def test_any_other_answer_is_the_reason(response: str, reason: str) -> None:
+    member = health.parse(response)
     assert not member.mode
     assert member.reason
     assert reason in member.reason
@@ -63,7 +63,7 @@ def test_a_healthy_ensemble_has_no_problem(members: dict[str, health.Member]) ->
 def test_each_problem_names_its_members(
     members: dict[str, health.Member], expected: list[tuple[str, ...]]
 ) -> None:
-    found = health.problems(members)
-    assert len(found) == len(expected)
-    for text, parts in zip(found, expected, strict=True):
-        assert all(part in text for part in parts), text
+    problems = health.problems(members)
+    assert len(problems) == len(expected)
+    for text, fragments in zip(problems, expected, strict=True):
+        assert all(fragment in text for fragment in fragments), text

@@ -34,7 +34,7 @@ PLAYS: list[dict[str, Any]] = yaml.safe_load((ROOT / "playbooks/connectors.yml")
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("variables", "message"),
     [
         (["connector=order"], "has no connector order"),
         (["connector_restart=al"], "connector_restart must be one of"),
@@ -43,10 +43,13 @@ PLAYS: list[dict[str, Any]] = yaml.safe_load((ROOT / "playbooks/connectors.yml")
     ],
 )
 def test_what_nobody_can_do_is_refused_first(
-    tmp_path: Path, given: list[str], message: str
+    tmp_path: Path, variables: list[str], message: str
 ) -> None:
     code, output = run(
-        tmp_path, HOSTS, *(x for one in given for x in ("-e", one)), playbook="connectors"
+        tmp_path,
+        HOSTS,
+        *(argument for variable in variables for argument in ("-e", variable)),
+        playbook="connectors",
     )
     assert code == 2, output
     assert message in " ".join(output.split())
@@ -55,5 +58,5 @@ def test_what_nobody_can_do_is_refused_first(
 def test_users_and_secrets_come_before_the_connectors_and_go_after_them() -> None:
     tasks = [str(task) for play in PLAYS for task in play.get("tasks", ())]
     used = ("kafka_topics", "kafka_users", "logins", "connect_connectors'", "former", "'removed'")
-    found = [next(n for n, one in enumerate(tasks) if part in one) for part in used]
-    assert found == sorted(found)
+    positions = [next(n for n, task_text in enumerate(tasks) if text in task_text) for text in used]
+    assert positions == sorted(positions)

@@ -21,13 +21,13 @@ def tasks() -> list[dict[str, Any]]:
     return [task for play in PLAYS for task in play.get("tasks", ())]
 
 
-def position(part: str) -> int:
+def position(text: str) -> int:
     """The place of the first task with a text."""
-    return next(number for number, task in enumerate(tasks()) if part in str(task))
+    return next(number for number, task in enumerate(tasks()) if text in str(task))
 
 
 def test_a_job_starts_after_its_user_and_its_login_were_made() -> None:
-    made = [position(one) for one in ("kafka_users", "logins", "spark_jobs_wanted")]
+    made = [position(text) for text in ("kafka_users", "logins", "spark_jobs_wanted")]
     assert made == sorted(made)
 
 
@@ -48,14 +48,15 @@ def test_the_units_that_it_finds_are_those_of_the_inventorys_jobs(tmp_path: Path
     host = spark(["m1"], {}, spark_jobs=[job]).spark["m1"]
     # Ansible compares the beginning of each line.
     marked = re.compile(f"^(?:{find['contains']})", re.M)
-    found = {
+    names = {
         Path(path).name
-        for one in (host.drivers.jobs[0], Job("other", "a", source))
-        for path, entry in of_job(host, one)["files"].items()
+        for listed_job in (host.drivers.jobs[0], Job("other", "a", source))
+        for path, entry in of_job(host, listed_job)["files"].items()
         if Path(path).parent == Path(find["paths"]) and marked.search(entry.get("content", ""))
     }
-    assert found == {"spark-job-a.service", "spark-job-a.timer"}
+    assert names == {"spark-job-a.service", "spark-job-a.timer"}
     patterns = [
-        re.sub(r"{{.*?}}", ".*", one).replace(".service", r"\.service") for one in find["patterns"]
+        re.sub(r"{{.*?}}", ".*", pattern).replace(".service", r"\.service")
+        for pattern in find["patterns"]
     ]
-    assert all(any(re.fullmatch(one, name) for one in patterns) for name in found)
+    assert all(any(re.fullmatch(pattern, name) for pattern in patterns) for name in names)

@@ -33,14 +33,14 @@ def test_a_lost_host_is_left_out_and_keeps_no_password_in_use(name: str) -> None
 
 
 def test_kafka_answers_before_a_password_is_replaced_and_gets_it_after() -> None:
-    read, checked, asked, made, recorded, given, _ = tasks("Passwords of Kafka's users")
-    assert USERS in asked
-    assert asked["check_mode"]
+    read, checked, probe, made, recorded, applied, _ = tasks("Passwords of Kafka's users")
+    assert USERS in probe
+    assert probe["check_mode"]
     assert read["register"] in checked[CHECK]["records"]
     assert made[ROTATE]["make"]
     assert recorded[SERVICE] == RECORD
-    assert USERS in given
-    assert "check_mode" not in given
+    assert USERS in applied
+    assert "check_mode" not in applied
 
 
 def parts(name: str) -> list[dict[str, Any]]:
@@ -51,13 +51,15 @@ def test_older_secrets_are_refused_before_hosts_record_the_present_ones() -> Non
     ((read, checked, recorded),) = [play["tasks"] for play in parts("record_secrets")]
     assert read["register"] in checked[CHECK]["records"]
     assert recorded[SERVICE] == RECORD
-    (whole,) = parts("record_secrets")
-    assert "any_errors_fatal" not in whole, "a host that does not answer would end the run"
+    (play,) = parts("record_secrets")
+    assert "any_errors_fatal" not in play, "a host that does not answer would end the run"
     assert read["ignore_unreachable"]
     assert recorded["any_errors_fatal"]
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "playbooks").glob("*.yml")), ids=lambda x: x.stem)
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "playbooks").glob("*.yml")), ids=lambda path: path.stem
+)
 def test_hosts_record_secrets_that_a_playbook_makes(path: Path) -> None:
     """Before it uses them; site.yml does it in its role host."""
     imports = [play.get("ansible.builtin.import_playbook", "") for play in parts(path.stem)]

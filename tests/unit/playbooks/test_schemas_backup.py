@@ -90,42 +90,42 @@ def result(place: Path, inventory: str, name: str, *options: str) -> tuple[int, 
 def test_an_archive_is_kept_and_none_without_schemas_replaces_it(
     tmp_path: Path, inventory: str
 ) -> None:
-    kept = tmp_path / "kept/schemas.zip"
+    archive_file = tmp_path / "kept/schemas.zip"
     Registry.has = FULL
     code, output = result(tmp_path, inventory, "backup", "--check")
     assert code == 0, output
-    assert not kept.exists()
-    assert f"{kept} has" not in output
+    assert not archive_file.exists()
+    assert f"{archive_file} has" not in output
     code, output = result(tmp_path, inventory, "backup")
     assert code == 0, output
-    assert f"{kept} has 1 versions of 1 subjects" in output
-    assert kept.read_bytes() == FULL[EXPORT]
+    assert f"{archive_file} has 1 versions of 1 subjects" in output
+    assert archive_file.read_bytes() == FULL[EXPORT]
     Registry.has = EMPTY
     code, output = result(tmp_path, inventory, "backup")
     assert code == 2, output
-    assert str(kept) in output
-    assert kept.read_bytes() == FULL[EXPORT]
+    assert str(archive_file) in output
+    assert archive_file.read_bytes() == FULL[EXPORT]
 
 
 def test_earlier_archives_are_kept_and_a_partial_one_replaces_none(
     tmp_path: Path, inventory: str
 ) -> None:
-    kept = tmp_path / "kept/schemas.zip"
-    whole = planes("gates-value")
-    Registry.has = {**FULL, EXPORT: whole}
+    archive_file = tmp_path / "kept/schemas.zip"
+    complete = planes("gates-value")
+    Registry.has = {**FULL, EXPORT: complete}
     assert result(tmp_path, inventory, "backup")[0] == 0
     Registry.has = FULL
     code, output = result(tmp_path, inventory, "backup")
     assert code == 2, output
     assert "gates-value version 1" in output
-    assert kept.read_bytes() == whole
-    [partial] = kept.parent.glob("schemas-*-partial.zip")
+    assert archive_file.read_bytes() == complete
+    [partial] = archive_file.parent.glob("schemas-*-partial.zip")
     assert partial.read_bytes() == FULL[EXPORT]
     code, output = result(tmp_path, inventory, "backup", "-e", "fewer=true")
     assert code == 0, output
-    assert kept.read_bytes() == FULL[EXPORT]
-    [earlier] = set(kept.parent.glob("schemas-*.zip")) - {partial}
-    assert earlier.read_bytes() == whole
+    assert archive_file.read_bytes() == FULL[EXPORT]
+    [earlier] = set(archive_file.parent.glob("schemas-*.zip")) - {partial}
+    assert earlier.read_bytes() == complete
 
 
 def test_a_registry_without_schemas_needs_no_archive(tmp_path: Path, inventory: str) -> None:

@@ -23,11 +23,13 @@ PLAY = "Compare the shared directory of Spark's hosts"
 def mark(directory: Path, programs: Path | None = None) -> subprocess.CompletedProcess[str]:
     """Run what site.yml runs as Spark's account, with programs in place of the system's."""
     tasks = yaml.safe_load((ROOT / "roles/spark/tasks/main.yml").read_text())
-    (task,) = [one["ansible.builtin.command"] for one in tasks if "Mark" in one["name"]]
+    (task,) = [
+        candidate["ansible.builtin.command"] for candidate in tasks if "Mark" in candidate["name"]
+    ]
     assert task["argv"][-1] == f"{{{{ spark_shared_dir }}}}/{SHARED_MARK}"
     words = [*task["argv"][task["argv"].index("--") + 1 : -1], str(directory / SHARED_MARK)]
     environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"} if programs else None
-    return subprocess.run(words, check=False, capture_output=True, text=True, env=environment)  # noqa: S603 - of the role
+    return subprocess.run(words, check=False, capture_output=True, text=True, env=environment)
 
 
 def program(directory: Path, name: str, text: str) -> None:
@@ -100,7 +102,9 @@ def test_health_compares_the_ids(
     ids: dict[str, str], mounts: tuple[str, ...], wrong: str, tmp_path: Path
 ) -> None:
     plays = yaml.safe_load((ROOT / "playbooks/health.yml").read_text())
-    (tmp_path / "play.yml").write_text(yaml.safe_dump([x for x in plays if x["name"] == PLAY]))
+    (tmp_path / "play.yml").write_text(
+        yaml.safe_dump([play for play in plays if play["name"] == PLAY])
+    )
     programs = tmp_path / "programs"
     program(programs, "runuser", 'while [ "$1" != -- ]; do shift; done\nshift\nexec "$@"')
     program(programs, "stat", 'cat "$2.mount"')
@@ -111,10 +115,10 @@ def test_health_compares_the_ids(
         if number:
             (tmp_path / name / SHARED_MARK).write_text(f"{number}\n")
         hosts[name] = {"spark_shared_dir": str(tmp_path / name)}
-    own = {"ansible_connection": "local", "ansible_become": False}
-    inventory = {"spark_workers": {"hosts": hosts, "vars": own}}
+    variables = {"ansible_connection": "local", "ansible_become": False}
+    inventory = {"spark_workers": {"hosts": hosts, "vars": variables}}
     (tmp_path / "hosts.yml").write_text(yaml.safe_dump(inventory))
-    done = subprocess.run(  # noqa: S603 - own arguments
+    done = subprocess.run(
         [ANSIBLE, "-i", "hosts.yml", "play.yml"],
         cwd=tmp_path,
         capture_output=True,

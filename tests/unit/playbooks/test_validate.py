@@ -41,8 +41,8 @@ def test_an_error_is_named_with_its_file_and_line(tmp_path: Path) -> None:
     assert "[unresolved-variable]" in output
     verdict = json.loads((tmp_path / "problems.json").read_text())
     assert not verdict["valid"]
-    assert "unresolved-variable" in [one["rule"] for one in verdict["problems"]]
-    suites = ET.parse(tmp_path / "problems.xml").getroot()  # noqa: S314 - written by this test's run
+    assert "unresolved-variable" in [problem["rule"] for problem in verdict["problems"]]
+    suites = ET.parse(tmp_path / "problems.xml").getroot()
     assert suites.get("failures") != "0"
 
 
@@ -75,20 +75,20 @@ def test_a_property_and_a_change_are_explained(tmp_path: Path) -> None:
     hosts = HOSTS.replace(
         '    kafka_rack: "{{ nowhere }}"\n', "    kafka_config: {log.retention.ms: 1}\n"
     )
-    asked = {
+    variables = {
         "explain_key": "retention",
         "explain_json": "explained.json",
         "explain_change": {"log.retention.ms": 3600000, "queued.max.requests": 1000},
         "explain_ports": True,
     }
-    code, output = run(tmp_path, hosts, "-e", json.dumps(asked), playbook="explain")
+    code, output = run(tmp_path, hosts, "-e", json.dumps(variables), playbook="explain")
     assert code == 0, output
     assert re.search(r"log\.retention\.ms.*3600000", output)
     assert "who connects" in output
     explained = json.loads((tmp_path / "explained.json").read_text())["hosts"]["k1"]
     assert explained["properties"]["log.retention.ms"]["layer"] == "kafka_config"
     assert "queued.max.requests" not in explained["properties"], "explain_key was ignored"
-    kinds = {key: one["kind"] for key, one in explained["changes"].items()}
+    kinds = {key: change["kind"] for key, change in explained["changes"].items()}
     assert kinds == {"log.retention.ms": "dynamic", "queued.max.requests": "restart"}
 
 
@@ -127,21 +127,21 @@ def test_files_that_cannot_be_read_are_named_beside_all_other_problems(
     verdicts = ("-e", "validate_json=problems.json", "-e", "validate_junit=problems.xml")
     check_refusal(tmp_path, *run(tmp_path, MORE_HOSTS, *verdicts), *paths)
     verdict = json.loads((tmp_path / "problems.json").read_text())
-    assert "unreadable-file" in [one["rule"] for one in verdict["problems"]]
+    assert "unreadable-file" in [problem["rule"] for problem in verdict["problems"]]
     assert "unreadable-file" in (tmp_path / "problems.xml").read_text()
 
 
 @pytest.mark.parametrize(
-    ("given", "files"), [((), FILES[0]), (OTHER, FILES[1])], ids=["no password", "a wrong one"]
+    ("options", "files"), [((), FILES[0]), (OTHER, FILES[1])], ids=["no password", "a wrong one"]
 )
 def test_vaults_that_cannot_be_opened_are_named_with_what_to_do(
-    given: tuple[str, ...], files: list[str], tmp_path: Path
+    options: tuple[str, ...], files: list[str], tmp_path: Path
 ) -> None:
     paths = [tmp_path / file for file in files]
     for path in paths:
         encrypt(path, "kafka_heap: 1g\n", "right")
     (tmp_path / "other").write_text("wrong")
-    code, output = run(tmp_path, MORE_HOSTS, *given)
+    code, output = run(tmp_path, MORE_HOSTS, *options)
     check_refusal(tmp_path, code, output, *paths)
     assert "--vault-password-file" in output
     assert "Traceback" not in output
@@ -205,14 +205,16 @@ def refused(place: Path, source: str) -> tuple[list[dict[str, Any]], str]:
     assert STALE not in (place / "problems.xml").read_text()
     for problem in problems:
         assert output.count(f"[{problem['rule']}]") == sum(
-            one["rule"] == problem["rule"] for one in problems
+            entry["rule"] == problem["rule"] for entry in problems
         )
-        assert output.count(problem["why"]) <= sum(one["why"] == problem["why"] for one in problems)
+        assert output.count(problem["why"]) <= sum(
+            entry["why"] == problem["why"] for entry in problems
+        )
     return problems, output
 
 
 def places(problems: list[dict[str, Any]], rule: str) -> list[str]:
-    return [str(one["where"]) for one in problems if one["rule"] == rule]
+    return [str(problem["where"]) for problem in problems if problem["rule"] == rule]
 
 
 def test_every_source_that_cannot_be_read_is_named_beside_all_other_problems(
@@ -238,7 +240,7 @@ def test_every_source_that_cannot_be_read_is_named_beside_all_other_problems(
     assert {*places(problems, "inventory-unread")} == named, output
     assert places(problems, "group-cycle"), output
     assert places(problems, "unknown-variable"), "another problem is hidden"
-    b1 = [one for one in problems if "b1" in (one["hosts"] or ())]
+    b1 = [problem for problem in problems if "b1" in (problem["hosts"] or ())]
     assert b1, "the host of a line that is wrong is lost"
 
 
@@ -251,7 +253,7 @@ def test_a_source_that_is_not_there_is_named(source: str, tmp_path: Path) -> Non
 def test_a_result_of_a_run_before_does_not_outlive_a_run_that_ends_early(tmp_path: Path) -> None:
     (tmp_path / "hosts.yml").write_text("kafka_brokers: [\n")
     problems, _ = refused(tmp_path, "hosts.yml")
-    assert [one["rule"] for one in problems] == ["inventory-unread"]
+    assert [problem["rule"] for problem in problems] == ["inventory-unread"]
 
 
 def test_each_problem_is_shown_once_with_its_file_line_and_groups(tmp_path: Path) -> None:
@@ -267,7 +269,7 @@ def test_each_problem_is_shown_once_with_its_file_line_and_groups(tmp_path: Path
         "kafka_hep: 1g\nkafka_config:\n  num.partition: 3\n  log.preallocate: 7\n"
     )
     problems, output = refused(tmp_path, "inventory")
-    by_rule = {str(one["rule"]): one for one in problems}
+    by_rule = {str(problem["rule"]): problem for problem in problems}
     file = folder / "group_vars/kafka_brokers.yml"
     assert by_rule["unknown-variable"]["places"] == [f"{file}:1"]
     assert by_rule["unknown-key"]["places"] == [f"{file}:3"]

@@ -55,22 +55,24 @@ def recipes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Recipes:
     return Recipes(log, tmp_path / "cache")
 
 
-def have(*wanted: Distribution) -> list[str]:
-    return artifacts.have(wanted, lambda _: None)
+def have(*distributions: Distribution) -> list[str]:
+    return artifacts.have(distributions, lambda _: None)
 
 
 def test_what_is_missing_is_packed_once(recipes: Recipes) -> None:
-    one = recipes.distribution()
-    assert have(one) == [str(one.tarball)]
-    assert have(one) == []
-    assert recipes.packed() == [f"kafka 4.3.1 {one.tarball}"]
+    distribution = recipes.distribution()
+    assert have(distribution) == [str(distribution.tarball)]
+    assert have(distribution) == []
+    assert recipes.packed() == [f"kafka 4.3.1 {distribution.tarball}"]
 
 
 def test_an_archive_is_passed_on_with_its_sum(recipes: Recipes) -> None:
-    one = recipes.distribution(url="https://example.org/kafka.tgz", sha512="ab" * 64)
-    have(one)
-    assert recipes.packed()[0].endswith(f"{one.tarball} https://example.org/kafka.tgz {'ab' * 64}")
-    assert one.sha256 == SUM
+    distribution = recipes.distribution(url="https://example.org/kafka.tgz", sha512="ab" * 64)
+    have(distribution)
+    assert recipes.packed()[0].endswith(
+        f"{distribution.tarball} https://example.org/kafka.tgz {'ab' * 64}"
+    )
+    assert distribution.sha256 == SUM
 
 
 def test_what_cannot_be_packed_is_named_with_the_reason(recipes: Recipes) -> None:
@@ -79,35 +81,35 @@ def test_what_cannot_be_packed_is_named_with_the_reason(recipes: Recipes) -> Non
 
 
 def test_another_content_is_refused_again_and_again(recipes: Recipes) -> None:
-    one = recipes.distribution()
-    have(one)
-    one.tarball.write_text("tampered\n")
+    distribution = recipes.distribution()
+    have(distribution)
+    distribution.tarball.write_text("tampered\n")
     for _ in range(2):
         with pytest.raises(AnsibleError) as refusal:
-            have(one)
-        for part in (str(one.tarball), SUM, str(one.checksum_file)):
-            assert part in str(refusal.value)
+            have(distribution)
+        for text in (str(distribution.tarball), SUM, str(distribution.checksum_file)):
+            assert text in str(refusal.value)
 
 
 def test_another_recorded_sum_is_noticed(recipes: Recipes) -> None:
     """The tarball is as it was: its record was changed."""
-    one = recipes.distribution()
-    have(one)
+    distribution = recipes.distribution()
+    have(distribution)
     with pytest.raises(AnsibleError, match="0" * 64):
-        artifacts.verify(one.tarball, "0" * 64)
+        artifacts.verify(distribution.tarball, "0" * 64)
 
 
 def test_a_checked_tarball_is_read_again_only_if_it_was_written(
     recipes: Recipes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    one = recipes.distribution()
-    have(one)
+    distribution = recipes.distribution()
+    have(distribution)
     sums = [SUM]
     monkeypatch.setattr(artifacts, "sha256_of", lambda _: sums.pop())
-    have(one)
+    have(distribution)
     assert sums == [SUM]
-    os.utime(one.tarball, (1, 1))
-    have(one)
+    os.utime(distribution.tarball, (1, 1))
+    have(distribution)
     assert sums == []
 
 
@@ -118,10 +120,13 @@ def test_a_missing_tarball_is_named(tmp_path: Path) -> None:
 
 def test_each_distribution_of_a_cluster_is_wanted_once() -> None:
     groups = {"kafka_brokers": ["k1", "k2", "k3"], "spark_masters": ["k1"], "zookeeper": ["z1"]}
-    found = cluster(groups, {"k3": {"kafka_version": "4.2.1"}})
-    wanted = sorted((one.product, one.version) for one in artifacts.wanted(found))
-    assert [product for product, _ in wanted] == ["kafka", "kafka", "spark", "zookeeper"]
-    assert wanted[:2] == [("kafka", "4.2.1"), ("kafka", KAFKA.default)]
+    deployment = cluster(groups, {"k3": {"kafka_version": "4.2.1"}})
+    versions = sorted(
+        (distribution.product, distribution.version)
+        for distribution in artifacts.wanted(deployment)
+    )
+    assert [product for product, _ in versions] == ["kafka", "kafka", "spark", "zookeeper"]
+    assert versions[:2] == [("kafka", "4.2.1"), ("kafka", KAFKA.default)]
 
 
 @pytest.mark.parametrize(
@@ -129,43 +134,43 @@ def test_each_distribution_of_a_cluster_is_wanted_once() -> None:
 )
 def test_a_cache_that_others_can_change_is_refused(recipes: Recipes, name: str, mode: int) -> None:
     """They could put another distribution there, with the mark that it was verified."""
-    one = recipes.distribution()
-    have(one)
-    path = recipes.cache / name.format(tarball=one.tarball.name)
+    distribution = recipes.distribution()
+    have(distribution)
+    path = recipes.cache / name.format(tarball=distribution.tarball.name)
     former = path.stat().st_mode & 0o777
     path.chmod(mode)
-    for check in (lambda: have(one), lambda: artifacts.verify(one.tarball, SUM)):
+    for check in (lambda: have(distribution), lambda: artifacts.verify(distribution.tarball, SUM)):
         with pytest.raises(AnsibleError, match=f"chmod go-w .*{path.name}"):
             check()
     path.chmod(former)
-    assert have(one) == []
+    assert have(distribution) == []
 
 
 def test_a_cache_of_another_account_is_refused(
     recipes: Recipes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    one = recipes.distribution()
-    have(one)
+    distribution = recipes.distribution()
+    have(distribution)
     owner = os.geteuid()
     monkeypatch.setattr(os, "geteuid", lambda: owner + 1)
     monkeypatch.delenv("SUDO_UID", raising=False)
     if not owner:  # what is root's is not refused
         owner = 4711
-        os.chown(one.tarball, owner, -1)
-    with pytest.raises(AnsibleError, match=one.tarball.name):
-        have(one)
+        os.chown(distribution.tarball, owner, -1)
+    with pytest.raises(AnsibleError, match=distribution.tarball.name):
+        have(distribution)
     monkeypatch.setenv("SUDO_UID", str(owner))
-    assert have(one) == []
+    assert have(distribution) == []
 
 
 def test_a_mark_that_others_can_write_is_not_believed(recipes: Recipes) -> None:
-    one = recipes.distribution()
-    have(one)
-    mark = one.tarball.with_suffix(".tar.checked")
-    one.tarball.write_text("another")
-    status = one.tarball.stat()
+    distribution = recipes.distribution()
+    have(distribution)
+    mark = distribution.tarball.with_suffix(".tar.checked")
+    distribution.tarball.write_text("another")
+    status = distribution.tarball.stat()
     mark.write_text(f"{SUM} {status.st_size} {status.st_mtime_ns} {status.st_ino}\n")
-    have(one)
+    have(distribution)
     mark.chmod(0o666)
     with pytest.raises(AnsibleError, match="sha256"):
-        have(one)
+        have(distribution)

@@ -34,12 +34,12 @@ def test_a_run_has_one_record(local_tmp: Path) -> None:
 
 def test_tasks_of_many_hosts_begin_the_same_operation(local_tmp: Path) -> None:
     with ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(operation.current, ["rolling_restart"] * 8))
-    assert len({one["id"] for one in found}) == 1
+        operations = list(pool.map(operation.current, ["rolling_restart"] * 8))
+    assert len({begun["id"] for begun in operations}) == 1
 
 
 @pytest.mark.parametrize(
-    ("state", "left", "reason", "ends"),
+    ("state", "remaining", "reason", "ends"),
     [
         (FINISHED, [], "", FINISHED),
         (RUNNING, ["k2"], "k2: broken", STOPPED),
@@ -49,12 +49,12 @@ def test_tasks_of_many_hosts_begin_the_same_operation(local_tmp: Path) -> None:
     ],
 )
 def test_an_operation_is_finished_only_if_its_last_step_was_done(
-    local_tmp: Path, state: str, left: list[str], reason: str, ends: str
+    local_tmp: Path, state: str, remaining: list[str], reason: str, ends: str
 ) -> None:
-    found = {"state": state, "left": left, "reason": reason, "node": "k1"}
-    record = {**operation.current("x"), **found}
+    progress = {"state": state, "left": remaining, "reason": reason, "node": "k1"}
+    record = {**operation.current("x"), **progress}
     ended = operation.ended(record)
-    assert (ended["state"], ended["node"], ended["left"]) == (ends, "", left)
+    assert (ended["state"], ended["node"], ended["left"]) == (ends, "", remaining)
     assert reason in ended["reason"]
     assert bool(ended["reason"]) is (ends == STOPPED)
     assert record["state"] == state
@@ -95,9 +95,9 @@ def test_a_holder_on_another_machine_is_dead_when_it_is_silent_for_too_long(
 def test_a_holder_on_this_machine_is_dead_when_its_process_is_gone(
     local_tmp: Path, age: float
 ) -> None:
-    own = operation.current("x")
-    assert not operation.is_dead({**own, "age": age}, all_read=True)
-    assert operation.is_dead({**own, "pid": NO_PROCESS, "age": age}, all_read=False)
+    current = operation.current("x")
+    assert not operation.is_dead({**current, "age": age}, all_read=True)
+    assert operation.is_dead({**current, "pid": NO_PROCESS, "age": age}, all_read=False)
 
 
 @pytest.mark.parametrize(("started", "dead"), [("same", False), ("other", True), ("", False)])
@@ -105,20 +105,20 @@ def test_a_holder_is_dead_when_its_number_is_that_of_another_process(
     local_tmp: Path, started: str, dead: bool
 ) -> None:
     """A record of before has no time; its process counts as alive."""
-    own = operation.current("x")
-    assert own["process_started"]
-    times = {"same": own["process_started"], "other": str(int(own["process_started"]) - 1)}
-    record = {**own, "process_started": times.get(started, ""), "age": QUIET_SECONDS + 1}
+    current = operation.current("x")
+    assert current["process_started"]
+    times = {"same": current["process_started"], "other": str(int(current["process_started"]) - 1)}
+    record = {**current, "process_started": times.get(started, ""), "age": QUIET_SECONDS + 1}
     assert operation.is_dead(record, all_read=True) is dead
 
 
 def test_the_start_of_a_process_is_read_whatever_its_name_is(tmp_path: Path) -> None:
     program = tmp_path / "a) R 1 (b"
     program.symlink_to("/bin/sleep")
-    process = subprocess.Popen([program, "60"])  # noqa: S603 - our own link
+    process = subprocess.Popen([program, "60"])
     try:
-        began, own = (int(operation._start_of(pid)) for pid in (process.pid, os.getpid()))
-        assert began > own
+        began, current = (int(operation._start_of(pid)) for pid in (process.pid, os.getpid()))
+        assert began > current
         assert operation._start_of(NO_PROCESS) == ""
     finally:
         process.kill()
@@ -128,8 +128,8 @@ def test_the_start_of_a_process_is_read_whatever_its_name_is(tmp_path: Path) -> 
 def test_a_description_says_who_does_what_and_how_far_it_is(local_tmp: Path) -> None:
     record = {**operation.current("rolling_upgrade"), "done": ["k1"], "left": ["k2", "k3"]}
     text = operation.describe(record)
-    for part in ("rolling_upgrade", record["who"], record["started"], "k1", "k2, k3"):
-        assert part in text
+    for fragment in ("rolling_upgrade", record["who"], record["started"], "k1", "k2, k3"):
+        assert fragment in text
     assert operation.describe({})
 
 
@@ -174,9 +174,9 @@ SILENT = {**LIVE, "age": 99.0}
 def test_who_works_on_a_cluster_shows_by_the_records_that_were_found(
     local_tmp: Path, records: dict[str, dict[str, Any]], at_work: bool
 ) -> None:
-    found = operation.at_work(small.kafka(2, 3), records)
-    assert bool(found) is at_work
-    assert ("roll" in found) is at_work
+    message = operation.at_work(small.kafka(2, 3), records)
+    assert bool(message) is at_work
+    assert ("roll" in message) is at_work
 
 
 FIVE = small.kafka(1, 5)
@@ -193,17 +193,17 @@ def held_by(*lost: str) -> dict[str, dict[str, Any]]:
 @pytest.mark.parametrize(("count", "lock"), [(2, "taken"), (3, "held"), (4, "held")])
 def test_the_lock_is_taken_with_more_than_half_of_its_hosts(count: int, lock: str) -> None:
     hosts = operation.lock_hosts(FIVE)
-    found = operation.lock(FIVE, held_by(*hosts[:count]))
-    assert found["lock"] == lock
+    lock_state = operation.lock(FIVE, held_by(*hosts[:count]))
+    assert lock_state["lock"] == lock
     records = {host: LIVE if host in hosts[:count] else {} for host in hosts}
     assert bool(operation.at_work(FIVE, records)) is (lock == "held")
 
 
 def test_a_run_does_not_block_itself(local_tmp: Path) -> None:
-    own = {**operation.current("x"), "age": 1.0}
-    other, hosts = {**own, "id": "y"}, operation.lock_hosts(FIVE)
-    assert operation.at_work(FIVE, dict.fromkeys(hosts, own)) == ""
-    assert operation.at_work(FIVE, dict.fromkeys(hosts, other))
+    current = {**operation.current("x"), "age": 1.0}
+    another, hosts = {**current, "id": "y"}, operation.lock_hosts(FIVE)
+    assert operation.at_work(FIVE, dict.fromkeys(hosts, current)) == ""
+    assert operation.at_work(FIVE, dict.fromkeys(hosts, another))
 
 
 def test_a_process_is_asked_for_and_not_touched(
@@ -217,11 +217,11 @@ def test_a_process_is_asked_for_and_not_touched(
         raise PermissionError
 
     monkeypatch.setattr(os, "kill", kill)
-    own = {**operation.current("x"), "pid": 4711, "process_started": "", "age": 9999.0}
-    assert not operation.is_dead(own, all_read=True)
+    current = {**operation.current("x"), "pid": 4711, "process_started": "", "age": 9999.0}
+    assert not operation.is_dead(current, all_read=True)
     assert sent == [(4711, 0)]
     monkeypatch.setattr(os, "kill", lambda *_: None)
-    assert operation.is_dead({**own, "pid": None}, all_read=True), "it says no process"
+    assert operation.is_dead({**current, "pid": None}, all_read=True), "it says no process"
 
 
 def test_a_machine_is_more_than_its_name(monkeypatch: pytest.MonkeyPatch) -> None:

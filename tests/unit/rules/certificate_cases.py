@@ -15,25 +15,25 @@ from tests.unit.rules.draft import NODES, Case, Change, Draft, Legal
 SITE = OutsideCa.new("Site")
 TRUSTED = pem(SITE.certificate)
 KEY, CHAIN = "ssl.keystore.key", "ssl.keystore.certificate.chain"
-PASSWORD = "hunter2"  # noqa: S105 - of a test
+PASSWORD = "hunter2"
 PROVIDED = "${file:/etc/kafka/secrets:key}"
 
 
 def signed(*names: str, **changes: Any) -> dict[str, str]:
     """Return a key and its certificate, of the site, for some names."""
-    wanted = Certificate("x", "", "nodes", names or NODES, client=True)
-    key, made = request(wanted)
+    certificate = Certificate("x", "", "nodes", names or NODES, client=True)
+    key, made = request(certificate)
     return {KEY: key, CHAIN: SITE.sign(made, **changes)}
 
 
-def inline(properties: dict[str, str], **more: str) -> Change:
+def inline(properties: dict[str, str], **changes: str) -> Change:
     """Give the nodes of a closed cluster a key in the inventory."""
-    every = {"ssl.keystore.type": "PEM", "ssl.truststore.type": "PEM", **properties}
-    every |= {name.replace("_", "."): value for name, value in more.items()}
+    config = {"ssl.keystore.type": "PEM", "ssl.truststore.type": "PEM", **properties}
+    config |= {name.replace("_", "."): value for name, value in changes.items()}
 
     def change(draft: Draft) -> None:
         draft.variable("kafka_security", "standard")
-        for key, value in {"ssl.truststore.certificates": TRUSTED, **every}.items():
+        for key, value in {"ssl.truststore.certificates": TRUSTED, **config}.items():
             if value:
                 draft.own(key, " ".join(value.split())).vault(f"kafka_config[{key}]")
 
@@ -98,8 +98,8 @@ REFUSED: list[Case] = [
         ("kafka_users of k1, k2, k3", "on k1 and k2 as on k3"),
     ),
     *(
-        ("inline-key", name, change, ("kafka_config[ssl.keystore.", "of k1", part))
-        for name, change, part in (
+        ("inline-key", name, change, ("kafka_config[ssl.keystore.", "of k1", phrase))
+        for name, change, phrase in (
             ("without a chain", inline({KEY: GOOD[KEY]}), f"without {CHAIN}"),
             ("without a key", inline({CHAIN: GOOD[CHAIN]}), f"without {KEY}"),
             ("not PEM", inline(GOOD, ssl_keystore_type="JKS"), "ssl.keystore.type: PEM"),

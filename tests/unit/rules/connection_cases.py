@@ -126,11 +126,11 @@ REFUSED: list[Case] = [
     *(
         (
             "port-ephemeral",
-            given,
-            lambda d, given=given: d.variable("host_sysctl", {RANGE: given}),
+            port_range,
+            lambda d, port_range=port_range: d.variable("host_sysctl", {RANGE: port_range}),
             (RANGE, hit),
         )
-        for given, hit in (("1024 65535", "9092"), ("9093 9093", "9093"))
+        for port_range, hit in (("1024 65535", "9092"), ("9093 9093", "9093"))
     ),
     (
         "archive-name",

@@ -12,10 +12,10 @@ LOGIN = "${file:/etc/connect/secrets/kafka-login-orders.properties:sasl.jaas.con
 GRANTS = [{"topic": "orders", "operations": ["read"]}]
 
 
-def connector(**more: Any) -> dict[str, Any]:
+def connector(**changes: Any) -> dict[str, Any]:
     """Return a good connector, but for what is given."""
-    config = {"connector.class": CLASS, "topics": "orders", **more.pop("config", {})}
-    return {"name": "orders", "config": config, **more}
+    config = {"connector.class": CLASS, "topics": "orders", **changes.pop("config", {})}
+    return {"name": "orders", "config": config, **changes}
 
 
 def source(name: str = "planes") -> dict[str, Any]:
@@ -44,16 +44,18 @@ def with_vault(written: object) -> Change:
     return lambda d: (connectors(written)(d), d.variable("connect_config", providers))
 
 
-def secrets(written: object, *more: object) -> Change:
+def secrets(written: object, *entries: object) -> Change:
     """Give all workers secrets, and perhaps connectors."""
     return lambda d: (
-        d.connect().variable("connect_secrets", written).variable("connect_connectors", list(more))
+        d.connect()
+        .variable("connect_secrets", written)
+        .variable("connect_connectors", list(entries))
     )
 
 
-def hidden(draft: Draft, values: dict[str, Any], *more: object) -> None:
+def hidden(draft: Draft, values: dict[str, Any], *entries: object) -> None:
     """Give all workers secrets of a vault, and connectors."""
-    secrets(values, *more)(draft)
+    secrets(values, *entries)(draft)
     for name in values:
         draft.vault(f"connect_secrets[{name}]")
 
@@ -72,8 +74,8 @@ REFUSED: list[Case] = [
         ("orders", "2 times"),
     ),
     *(
-        ("connector-name", name, connectors(written), parts)
-        for name, written, parts in (
+        ("connector-name", name, connectors(written), phrases)
+        for name, written, phrases in (
             ("a blank", connector(name="my orders"), ("'my orders'",)),
             ("another one", connector(config={"name": "other"}), ("orders", "other")),
         )
@@ -97,8 +99,8 @@ REFUSED: list[Case] = [
         ("orders", "conector.class"),
     ),
     *(
-        ("connector-secret", key, with_vault(connector(config={key: value})), parts)
-        for key, value, parts in (
+        ("connector-secret", key, with_vault(connector(config={key: value})), phrases)
+        for key, value, phrases in (
             (
                 "connection.password",
                 "geheim",
@@ -156,8 +158,8 @@ REFUSED: list[Case] = [
     ("connect-secret-file", "a slash", secrets({"../x": {}}), ("'../x'",)),
     ("connect-secret-file", "no keys", secrets({"orders": {}}), ("orders", "no keys")),
     *(
-        ("connector-user", name, connectors(*written, closed=closed), parts)
-        for name, written, closed, parts in (
+        ("connector-user", name, connectors(*written, closed=closed), phrases)
+        for name, written, closed, phrases in (
             ("none", [connector()], True, ("orders", "kafka_user: orders")),
             ("grants alone", [connector(grants=GRANTS)], False, ("grants", "kafka_user")),
             *(
@@ -212,8 +214,8 @@ REFUSED: list[Case] = [
         ("planes", "read"),
     ),
     *(
-        ("variable-value", name, connectors(written), parts)
-        for name, written, parts in (
+        ("variable-value", name, connectors(written), phrases)
+        for name, written, phrases in (
             ("a key of a connector", connector(stat="paused"), ("stat", "Did you mean state?")),
             ("a state of a connector", connector(state="halted"), ("halted", "paused")),
         )

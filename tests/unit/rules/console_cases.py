@@ -9,8 +9,8 @@ HASH = f"scrypt:16384:8:5:{'A' * 22}==:{'B' * 43}="
 
 def with_users(draft: Draft, *users: tuple[str, str]) -> Draft:
     """Watch the cluster from a host of its own, with users of the console."""
-    found = [{"name": x, "hash": y} for x, y in users]
-    return draft.monitoring().variable("console_users", found, on=("m1",))
+    entries = [{"name": name, "hash": password_hash} for name, password_hash in users]
+    return draft.monitoring().variable("console_users", entries, on=("m1",))
 
 
 REFUSED: list[Case] = [

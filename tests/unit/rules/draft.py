@@ -232,7 +232,7 @@ class Draft:
     def listeners(self, *listeners: tuple[str, Any, str], on: tuple[str, ...] = NODES) -> Self:
         """Set the brokers' listeners."""
         keys = ("name", "port", "protocol")
-        written = [dict(zip(keys, one, strict=True)) for one in listeners]
+        written = [dict(zip(keys, listener, strict=True)) for listener in listeners]
         return self.variable("kafka_listeners", written, on)
 
     def controller_listener(

@@ -14,8 +14,8 @@ def walled(draft: Draft) -> Draft:
     return draft.variable("host_firewall", "nftables")
 
 
-def networks(variable: str, *given: str) -> Change:
-    return lambda d: walled(d).variable(variable, [*given])
+def networks(variable: str, *values: str) -> Change:
+    return lambda d: walled(d).variable(variable, [*values])
 
 
 def nameless(draft: Draft, name: str) -> Draft:
@@ -27,8 +27,13 @@ def nameless(draft: Draft, name: str) -> Draft:
 
 REFUSED: list[Case] = [
     *(
-        ("firewall-network", given, networks(f"host_firewall_{who}", given), (given, *parts))
-        for who, given, parts in (
+        (
+            "firewall-network",
+            network,
+            networks(f"host_firewall_{role}", network),
+            (network, *phrases),
+        )
+        for role, network, phrases in (
             ("clients", "apps.example.org", ("host_firewall_clients", "such as")),
             ("admins", "10.1.2.3/16", ("10.1.0.0/16", "10.1.2.3 alone")),
             ("nodes", "2001:db8::1/64", ("2001:db8::/64",)),
@@ -38,11 +43,11 @@ REFUSED: list[Case] = [
     *(
         (
             "firewall-off",
-            who,
-            lambda d, who=who: d.variable(f"host_firewall_{who}", ["10.1.0.0/16"]),
-            (f"host_firewall_{who} is set", "host_firewall: nftables"),
+            role,
+            lambda d, role=role: d.variable(f"host_firewall_{role}", ["10.1.0.0/16"]),
+            (f"host_firewall_{role} is set", "host_firewall: nftables"),
         )
-        for who in ("nodes", "clients", "admins")
+        for role in ("nodes", "clients", "admins")
     ),
     (
         "firewall-address",
@@ -54,8 +59,8 @@ REFUSED: list[Case] = [
 
 LEGAL: list[Legal] = [
     *(
-        ("firewall-network", given, networks("host_firewall_clients", given))
-        for given in ("10.1.0.0/16", "10.1.2.3", "::/0", "2001:db8::1")
+        ("firewall-network", network, networks("host_firewall_clients", network))
+        for network in ("10.1.0.0/16", "10.1.2.3", "::/0", "2001:db8::1")
     ),
     ("firewall-network", "nobody", networks("host_firewall_clients")),
     ("firewall-off", "no firewall, and no networks", lambda _: None),

@@ -35,9 +35,9 @@ REFUSED: list[Case] = [
             "protection-weakened",
             key,
             lambda d, key=key: walled(closed(d)).variable("hdfs_config", {key: False}),
-            (key, parts),
+            (key, phrase),
         )
-        for key, parts in (
+        for key, phrase in (
             ("dfs.block.access.token.enable", "DataNodes"),
             ("dfs.permissions.enabled", "Every user"),
         )

@@ -10,7 +10,7 @@ from typing import Any
 from ansible_collections.millrace.streaming.plugins.module_utils.formats.digests import (
     secret_digest,
 )
-from ansible_collections.millrace.streaming.plugins.module_utils.formats.pem import identities
+from ansible_collections.millrace.streaming.plugins.module_utils.formats.pem import bodies
 from ansible_collections.millrace.streaming.plugins.module_utils.formats.versions import KAFKA
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster import (
     ca_change,
@@ -26,9 +26,7 @@ from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.secret_
 from ansible_collections.millrace.streaming.plugins.plugin_utils.rules.disks import GIB
 from ansible_collections.millrace.streaming.plugins.plugin_utils.rules.inspection import (
     Certificate,
-    Directory,
     InspectedHost,
-    Inspection,
 )
 from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets.certificates import (
     new_authority,
@@ -44,6 +42,7 @@ from ansible_collections.millrace.streaming.plugins.plugin_utils.services.zookee
     tls as zookeeper_tls,
 )
 
+from tests.unit.inspections import directory_at, inspection_with
 from tests.unit.rules.draft import CLUSTER_ID, Change, Draft
 from tests.unit.rules.firewall_cases import walled
 from tests.unit.rules.host_draft import (
@@ -63,6 +62,7 @@ from tests.unit.rules.host_draft import (
     outside,
     system,
 )
+from tests.unit.rules.spark_job_cases import job, jobs
 
 KEYSTORE = Certificate("/etc/kafka/tls/node.pem", days_left=300.0, names=("DNS:k1",))
 KEY_LOCATION = "kafka_config[ssl.keystore.location] of k1"
@@ -70,14 +70,21 @@ HOST = "k1"
 CA, OTHER_CA = (new_authority(name).certificate for name in ("Millrace", "Millrace later"))
 INSTALLED = "kafka-4.2.1-0123456789ab"
 JAVA_17 = "/usr/lib/jvm/java-17-openjdk-amd64"
+REFUSED_OPTIONS = {
+    "-XX:MaxGCPauseMilis=20": "Unrecognized VM option 'MaxGCPauseMilis=20' "
+    "Did you mean 'MaxGCPauseMillis=<value>'?",
+    "-Xss4": "The Java thread stack size specified is too small. Specify at least 136k",
+}
+REFUSED_TIME = "Failed to parse calendar specification 'dialy': Invalid argument"
 
 
 @dataclass(frozen=True)
 class Case:
-    """A rule, a host that it refuses or warns of with the parts of its message, and a good one."""
+    """A rule, a host that it refuses or warns of, and a good one."""
 
     rule: str
     parts: tuple[str, ...]
+    """Parts of its message."""
     bad: list[InspectedHost]
     good: list[InspectedHost]
 
@@ -85,21 +92,21 @@ class Case:
 def two(**second: Any) -> list[InspectedHost]:
     """A host with two data directories on two disks, the first one formatted."""
     first = replace(DISK, exists=True, meta=meta(directory="a"))
-    other = {"path": DATA2, "mount": "/data2", "device": "8:2", **second}
+    changes = {"path": DATA2, "mount": "/data2", "device": "8:2", **second}
     return host(
         lambda d: d.variable("kafka_data_dirs", [DATA, DATA2]),
-        directories=(first, replace(first, **other)),
+        disks_directories=(first, replace(first, **changes)),
     )
 
 
-def closing(wanted: str, secured: bool | None, *, elected: bool = True) -> list[InspectedHost]:
+def closing(security: str, secured: bool | None, *, elected: bool = True) -> list[InspectedHost]:
     """A member of ZooKeeper that runs with TLS or without."""
-    disk = Directory("/var/lib/zookeeper/data", exists=True, elected=elected)
+    disk = directory_at("/var/lib/zookeeper/data", exists=True, elected=elected)
     return host(
-        lambda d: d.ensemble().variable("zookeeper_security", wanted, on=("z1", "z2", "z3")),
+        lambda d: d.ensemble().variable("zookeeper_security", security, on=("z1", "z2", "z3")),
         name="z2",
-        directories=(disk,),
-        ensemble_secured=secured,
+        disks_directories=(disk,),
+        zookeeper_secured=secured,
     )
 
 
@@ -113,71 +120,78 @@ def sharing_files(
 ) -> list[InspectedHost]:
     """A host of Spark beside others, with a shared directory."""
     draft = Draft().variable("spark_shared_dir", path).variable("host_mounts", disks or [])
-    disk = Directory(path, mount=mount, device="8:1", fstype=fstype, free=GIB, size=100 * GIB)
-    return inspected(draft, {"k2": Inspection(directories=(disk,), mount_points=mounts)})
+    disk = directory_at(path, mount=mount, device="8:1", fstype=fstype, free=GIB, size=100 * GIB)
+    return inspected(
+        draft, {"k2": inspection_with(disks_directories=(disk,), disks_mount_points=mounts)}
+    )
 
 
 def marked(
     *ids: str, mounts: tuple[str, ...] = ("/srv",) * 3, fstype: str = "nfs4"
 ) -> list[InspectedHost]:
     """Hosts of Spark whose shared directories have these ids, on these mounts."""
-    disk = Directory("/srv/spark", device="8:1", fstype=fstype, free=GIB, size=GIB)
-    found = [
-        Inspection(directories=(replace(disk, mount=mount),), shared_id=number)
+    disk = directory_at("/srv/spark", device="8:1", fstype=fstype, free=GIB, size=GIB)
+    inspections = [
+        inspection_with(disks_directories=(replace(disk, mount=mount),), spark_shared_id=number)
         for number, mount in zip(ids, mounts, strict=True)
     ]
-    return inspected(Draft(), dict(zip(("k1", "k2", "k3"), found, strict=True)))
+    return inspected(Draft(), dict(zip(("k1", "k2", "k3"), inspections, strict=True)))
 
 
 def broker_of_ensemble(
-    wanted: str, secured: bool | None, *, meta: str | None = "version=0"
+    security: str, secured: bool | None, *, meta: str | None = "version=0"
 ) -> list[InspectedHost]:
     """A broker that reaches ZooKeeper with TLS or without, as in a run without the members."""
 
     def change(draft: Draft) -> None:
-        every = ("k1", "k2", "k3", "z1", "z2", "z3")
-        draft.zookeeper_mode().variable("zookeeper_security", wanted, on=every)
+        hosts = ("k1", "k2", "k3", "z1", "z2", "z3")
+        draft.zookeeper_mode().variable("zookeeper_security", security, on=hosts)
 
-    return host(change, ensemble_client_secured=secured, exists=True, meta=meta)
+    return host(change, zookeeper_client_secured=secured, exists=True, meta=meta)
 
 
-def ensemble_trusting(known: str, found: str, security: str = "standard") -> list[InspectedHost]:
+def ensemble_trusting(
+    authority: str, bundle: str, security: str = "standard"
+) -> list[InspectedHost]:
     """A member of ZooKeeper that trusts a CA, and what the control node has of it."""
-    (one,) = closing(security, None)
-    kept = Secrets("/inventory/.secrets", zookeeper_authority=known)
-    cluster = resolve(replace(one.cluster.inventory, secrets=kept))
-    trusted = tuple(identities(found))
-    return [replace(one, cluster=cluster, found=replace(one.found, ensemble_authorities=trusted))]
+    (member,) = closing(security, None)
+    secrets = Secrets("/inventory/.secrets", zookeeper_authority=authority)
+    cluster = resolve(replace(member.cluster.inventory, secrets=secrets))
+    trusted = tuple(bodies(bundle))
+    inspection = inspection_with(member.inspection, zookeeper_authorities=trusted)
+    return [replace(member, cluster=cluster, inspection=inspection)]
 
 
-def ensemble_taking(found: str, clients: str = OTHER_CA) -> list[InspectedHost]:
+def ensemble_taking(bundle: str, clients: str = OTHER_CA) -> list[InspectedHost]:
     """A member of ZooKeeper by what it trusts of clients; the control node has their CA, or not."""
-    (one,) = ensemble_trusting(CA, "")
-    secrets = replace(one.cluster.inventory.secrets, zookeeper_clients_authority=clients)
-    cluster = resolve(replace(one.cluster.inventory, secrets=secrets))
-    trusted = tuple(identities(found))
-    return [replace(one, cluster=cluster, found=replace(one.found, ensemble_clients=trusted))]
+    (member,) = ensemble_trusting(CA, "")
+    secrets = replace(member.cluster.inventory.secrets, zookeeper_clients_authority=clients)
+    cluster = resolve(replace(member.cluster.inventory, secrets=secrets))
+    trusted = tuple(bodies(bundle))
+    inspection = inspection_with(member.inspection, zookeeper_clients=trusted)
+    return [replace(member, cluster=cluster, inspection=inspection)]
 
 
 def ensemble_changing(phase: str, trusted: str, shown: str = "") -> list[InspectedHost]:
     """A member that trusts some CAs, and a change from CA to OTHER_CA in a phase."""
-    (one,) = ensemble_trusting(CA, trusted)
+    (member,) = ensemble_trusting(CA, trusted)
     name = zookeeper_tls.AUTHORITY_FILE
     change = ca_change.begin({name: CA}, {name: OTHER_CA}).enter(phase)
     secrets = replace(
-        one.cluster.inventory.secrets,
+        member.cluster.inventory.secrets,
         zookeeper_authority=ca_change.trusted(change, name),
         texts={transition.AUTHORITY: change.text()},
     )
-    cluster = resolve(replace(one.cluster.inventory, secrets=secrets))
-    found = replace(one.found, ensemble_member_signed_by=tuple(identities(shown)))
-    return [replace(one, cluster=cluster, found=found)]
+    cluster = resolve(replace(member.cluster.inventory, secrets=secrets))
+    signed_by = tuple(bodies(shown))
+    inspection = inspection_with(member.inspection, zookeeper_member_signed_by=signed_by)
+    return [replace(member, cluster=cluster, inspection=inspection)]
 
 
 def zookeeper(myid: str | None) -> list[InspectedHost]:
     """A member of ZooKeeper of the id 2."""
-    disk = Directory("/var/lib/zookeeper/data", exists=True, myid=myid)
-    return host(lambda d: d.ensemble(), name="z2", directories=(disk,))
+    disk = directory_at("/var/lib/zookeeper/data", exists=True, myid=myid)
+    return host(lambda d: d.ensemble(), name="z2", disks_directories=(disk,))
 
 
 def quorum(version: int, voters: list[Any], kind: str) -> list[InspectedHost]:
@@ -194,21 +208,23 @@ def controller_alone(draft: Draft) -> None:
     draft.leave("kafka_brokers", "k1")
 
 
-def java(home: str = "", package: str = "", **found: Any) -> list[InspectedHost]:
+def java(home: str = "", package: str = "", **inspection: Any) -> list[InspectedHost]:
     """A node with java_home and java_package."""
-    return host(lambda d: d.variable("java_home", home).variable("java_package", package), **found)
+    return host(
+        lambda d: d.variable("java_home", home).variable("java_package", package), **inspection
+    )
 
 
 def with_home(unpacked: bool, free: int) -> list[InspectedHost]:
     """A node whose distribution is unpacked or not, and what is free."""
-    [one] = host()
-    assert one.kafka is not None
-    return host(homes={one.kafka.distribution.home: unpacked}, opt_free=free)
+    [node] = host()
+    assert node.kafka is not None
+    return host(software_homes={node.kafka.distribution.home: unpacked}, disks_opt_free=free)
 
 
 def named(address: str, *changes: Change, name: str = "k1") -> list[InspectedHost]:
     """A host that resolves its own name to a loopback address and another one."""
-    return host(*changes, name=name, addresses={name: ["::1", address]})
+    return host(*changes, name=name, network_addresses={name: ["::1", address]})
 
 
 def with_spark(draft: Draft) -> None:
@@ -220,12 +236,33 @@ def packages_for(python: str) -> Change:
     return lambda d: d.variable("spark_python_version", python)
 
 
-def pythons(*found: tuple[int, ...]) -> list[InspectedHost]:
+def pythons(*versions: tuple[int, ...]) -> list[InspectedHost]:
     """Hosts of Spark with these versions of Python."""
     names = ("k1", "k2", "k3")
     return inspected(
         Draft(),
-        {name: Inspection(system_python=one) for name, one in zip(names, found, strict=True)},
+        {
+            name: inspection_with(spark_python=version)
+            for name, version in zip(names, versions, strict=True)
+        },
+    )
+
+
+def with_options(*options: str) -> list[InspectedHost]:
+    """A node whose Java has refused some options, and its own ones."""
+    return host(
+        lambda d: d.variable("kafka_java_options", [*options]),
+        software_javas={JAVA_17: "17.0.9"},
+        software_refused_java_options={JAVA_17: REFUSED_OPTIONS},
+    )
+
+
+def with_job(schedule: str, name: str = "k1", **more: Any) -> list[InspectedHost]:
+    """A host of Spark that refuses the time `dialy`, and a job with a schedule."""
+    draft = Draft()
+    jobs(job(schedule=schedule, **more))(draft)
+    return inspected(
+        draft, {name: inspection_with(spark_refused_schedules={"dialy": REFUSED_TIME})}
     )
 
 
@@ -238,7 +275,7 @@ def connecting_from(address: str, *nodes: str) -> list[InspectedHost]:
     return host(
         walled,
         lambda d: d.variable("host_firewall_nodes", [*nodes]),
-        sources={"10.0.0.2": [address]},
+        network_sources={"10.0.0.2": [address]},
     )
 
 
@@ -248,7 +285,7 @@ def time_service(name: str) -> Change:
 
 def certificate(*inventory: Change, **changes: Any) -> list[InspectedHost]:
     """A closed node with a key of the site for all listeners, and what was found of it."""
-    return host(own_keys, *inventory, certificates=(replace(KEYSTORE, **changes),))
+    return host(own_keys, *inventory, kafka_certificates=(replace(KEYSTORE, **changes),))
 
 
 def own_keys(draft: Draft) -> None:
@@ -271,12 +308,12 @@ def names_unchecked(draft: Draft) -> None:
 
 
 def upgraded(
-    installed: str, wanted: str, meta_text: str | None = "version=1", allow: str = "none"
+    installed: str, configured: str, meta_text: str | None = "version=1", allow: str = "none"
 ) -> list[InspectedHost]:
     """A host on which one release is installed and another one wanted."""
     return host(
-        lambda d: d.variable("kafka_version", wanted),
-        installed={"kafka": installed},
+        lambda d: d.variable("kafka_version", configured),
+        software_installed={"kafka": installed},
         exists=True,
         meta=meta_text,
         allow=allow,
@@ -293,9 +330,11 @@ def added(
     peers = tuple(
         replace(
             peer,
-            found=Inspection(
-                installed={"kafka": f"kafka-{running[peer.name]}-0123456789ab"},
-                directories=(Directory(DATA, exists=True, meta="version=1", elected=True),),
+            inspection=inspection_with(
+                software_installed={"kafka": f"kafka-{running[peer.name]}-0123456789ab"},
+                disks_directories=(
+                    directory_at(DATA, exists=True, meta="version=1", elected=True),
+                ),
             ),
         )
         for peer in new.outside
@@ -304,7 +343,7 @@ def added(
 
 
 def deployed(
-    wanted: str, role: str, found: str, data: str | None = "version=1"
+    security: str, role: str, protocol: str, data: str | None = "version=1"
 ) -> list[InspectedHost]:
     """A node that talks to others by one protocol, and would by that of kafka_security."""
     names = {
@@ -313,11 +352,11 @@ def deployed(
         ("open", "brokers"): "CLIENT",
         ("open", "controllers"): "CONTROLLER",
     }
-    name = names[wanted, role]
+    name = names[security, role]
     return host(
-        lambda d: d.variable("kafka_security", wanted),
-        between_nodes={role: name},
-        protocols={name: found},
+        lambda d: d.variable("kafka_security", security),
+        kafka_between_nodes={role: name},
+        kafka_protocols={name: protocol},
         exists=True,
         meta=data,
     )
@@ -327,8 +366,8 @@ def moved(name: str, protocols: dict[str, str]) -> list[InspectedHost]:
     """A closed node whose brokers talk to each other by one of these listeners."""
     return host(
         lambda d: d.variable("kafka_security", "standard"),
-        between_nodes={"brokers": name},
-        protocols=protocols,
+        kafka_between_nodes={"brokers": name},
+        kafka_protocols=protocols,
         exists=True,
         meta="version=1",
     )
@@ -347,23 +386,26 @@ def recorded(
     secrets = Secrets("/inventory/.secrets", texts={transition.SECURITY: record} if phase else {})
     protocols = {"CLIENT_TLS": "SASL_SSL", "INTERNAL": "SSL", "CONTROLLER_TLS": "SSL"}
     plain = dict.fromkeys([opened, "CONTROLLER"], "PLAINTEXT") if opened else {}
-    [one] = host(
+    [node] = host(
         lambda d: d.variable("kafka_security", "standard"),
-        between_nodes={"brokers": "INTERNAL", "controllers": "CONTROLLER_TLS"},
-        protocols={**protocols, **plain},
+        kafka_between_nodes={"brokers": "INTERNAL", "controllers": "CONTROLLER_TLS"},
+        kafka_protocols={**protocols, **plain},
         exists=True,
         meta=data,
     )
-    return [replace(one, cluster=resolve(replace(one.cluster.inventory, secrets=secrets)))]
+    return [replace(node, cluster=resolve(replace(node.cluster.inventory, secrets=secrets)))]
 
 
 def all_of_it(nodes: list[InspectedHost]) -> list[InspectedHost]:
     """The same for all nodes of the cluster."""
-    return [replace(one, name=name) for one in nodes for name in one.cluster.kafka]
+    return [replace(node, name=name) for node in nodes for name in node.cluster.kafka]
 
 
 def authorized(
-    found: str | None, security: str = "standard", data: str | None = "version=1", **config: str
+    authorizer: str | None,
+    security: str = "standard",
+    data: str | None = "version=1",
+    **config: str,
 ) -> list[InspectedHost]:
     """A node with this authorizer, in a cluster whose preset would set one."""
 
@@ -372,30 +414,30 @@ def authorized(
         for key, value in config.items():
             draft.own(key.replace("_", "."), value)
 
-    return host(change, authorizer=found, exists=True, meta=data)
+    return host(change, kafka_authorizer=authorizer, exists=True, meta=data)
 
 
-def sharing(found: str | None, secret: str) -> list[InspectedHost]:
+def sharing(digest: str | None, secret: str) -> list[InspectedHost]:
     """A host whose Spark has a secret with this digest, and an inventory with a secret."""
     draft = Draft().variable("spark_security", "standard")
-    kept = Secrets("/inventory/.secrets", texts={"spark_secret": secret} if secret else {})
-    cluster = resolve(replace(draft.inventory(), secrets=kept))
-    return [InspectedHost(cluster, HOST, Inspection(spark_secret=found))]
+    secrets = Secrets("/inventory/.secrets", texts={"spark_secret": secret} if secret else {})
+    cluster = resolve(replace(draft.inventory(), secrets=secrets))
+    return [InspectedHost(cluster, HOST, inspection_with(spark_secret=digest))]
 
 
 def trusting(
-    kept: str, trusted: str, security: str = "standard", record: str = "", shown: str = ""
+    authority: str, trusted: str, security: str = "standard", record: str = "", shown: str = ""
 ) -> list[InspectedHost]:
     """A node that trusts some CAs, and those whose certificates are kept."""
-    [one] = host(
+    [node] = host(
         lambda d: d.variable("kafka_security", security),
-        authorities=tuple(identities(trusted)),
-        signed_by=tuple(identities(shown)),
+        kafka_authorities=tuple(bodies(trusted)),
+        kafka_signed_by=tuple(bodies(shown)),
     )
     texts = {transition.AUTHORITY: record} if record else {}
-    secrets = Secrets("/inventory/.secrets", authority=kept, texts=texts)
-    cluster = resolve(replace(one.cluster.inventory, secrets=secrets))
-    return [replace(one, cluster=cluster)]
+    secrets = Secrets("/inventory/.secrets", authority=authority, texts=texts)
+    cluster = resolve(replace(node.cluster.inventory, secrets=secrets))
+    return [replace(node, cluster=cluster)]
 
 
 FIRST, SECOND, FOREIGN = (
@@ -405,12 +447,12 @@ FIRST, SECOND, FOREIGN = (
 
 
 def deployed_with(
-    generation: Generation, *kept: Generation, products: tuple[str, ...] = ("kafka",)
+    generation: Generation, *generations: Generation, products: tuple[str, ...] = ("kafka",)
 ) -> list[InspectedHost]:
     """A node that was deployed with a generation of the secrets, and those that are kept."""
-    [one] = host(secrets=json.loads(Store((generation,)).record(products)))
-    secrets = Secrets("/inventory/.secrets", store=Store(kept) if kept else None)
-    return [replace(one, cluster=resolve(replace(one.cluster.inventory, secrets=secrets)))]
+    [node] = host(secrets=json.loads(Store((generation,)).record(products)))
+    secrets = Secrets("/inventory/.secrets", store=Store(generations) if generations else None)
+    return [replace(node, cluster=resolve(replace(node.cluster.inventory, secrets=secrets)))]
 
 
 def changing(phase: str, trusted: str, shown: str = "") -> list[InspectedHost]:
@@ -422,8 +464,11 @@ def changing(phase: str, trusted: str, shown: str = "") -> list[InspectedHost]:
 
 def javas(**versions: str) -> list[InspectedHost]:
     """Nodes of different versions of Java."""
-    found = {name: Inspection(javas={JAVA_17: version}) for name, version in versions.items()}
-    return inspected(Draft(), found)
+    inspections = {
+        name: inspection_with(software_javas={JAVA_17: version})
+        for name, version in versions.items()
+    }
+    return inspected(Draft(), inspections)
 
 
 def members(draft: Draft, **elected: bool) -> list[InspectedHost]:
@@ -432,33 +477,33 @@ def members(draft: Draft, **elected: bool) -> list[InspectedHost]:
     return inspected(
         draft,
         {
-            name: Inspection(directories=(Directory(place, exists=had, elected=had),))
+            name: inspection_with(disks_directories=(directory_at(place, exists=had, elected=had),))
             for name, had in elected.items()
         },
     )
 
 
 def limited(
-    asked: Mapping[str, bool], brokers: Mapping[str, bool] | None = None, **elected: bool
+    controllers: Mapping[str, bool], brokers: Mapping[str, bool] | None = None, **elected: bool
 ) -> list[InspectedHost]:
     """Controllers of a run with --limit, and hosts outside it that were asked."""
     draft = Draft().add_host("b4") if brokers else Draft()
     if brokers:
         draft.groups["kafka_brokers"].append("b4")
     hosts = members(draft, **elected)
-    reached = outside(hosts, {**asked, **(brokers or {})})
-    return [replace(one, outside=reached) for one in hosts]
+    reached = outside(hosts, {**controllers, **(brokers or {})})
+    return [replace(node, outside=reached) for node in hosts]
 
 
 def workers(*, openssl: bool = True) -> list[InspectedHost]:
     """Hosts of which two have a closed worker of Kafka Connect."""
     draft = Draft().connect().variable("connect_security", "standard")
-    return inspected(draft, {"k1": Inspection(openssl=openssl)})
+    return inspected(draft, {"k1": inspection_with(software_openssl=openssl)})
 
 
 def database(release: Mapping[str, Any]) -> list[InspectedHost]:
     """A host with a database, of some system."""
-    return inspected(Draft().database(), {"k1": Inspection(**release)})
+    return inspected(Draft().database(), {"k1": inspection_with(**release)})
 
 
 def with_agent(*, unpacked: bool) -> list[InspectedHost]:
@@ -467,16 +512,16 @@ def with_agent(*, unpacked: bool) -> list[InspectedHost]:
     agent = draft.cluster().metrics["k1"].distribution
     assert agent
     homes = {agent.home: unpacked}
-    return inspected(draft, {"k1": Inspection(homes=homes)}, "up")
+    return inspected(draft, {"k1": inspection_with(software_homes=homes)}, "up")
 
 
 def watching(
-    free: int, size: int = 100 * GIB, *, exists: bool = False, **found: Any
+    free: int, size: int = 100 * GIB, *, exists: bool = False, **inspection: Any
 ) -> list[InspectedHost]:
     """A host with Prometheus, whose metrics may use 20 GB, its disk, and what else was found."""
     draft = Draft().monitoring().variable("monitoring_retention_size", "20GB", on=("m1",))
-    directory = Directory("/var/lib/monitoring", exists=exists, free=free, size=size)
-    return inspected(draft, {"m1": Inspection(directories=(directory,), **found)})
+    directory = directory_at("/var/lib/monitoring", exists=exists, free=free, size=size)
+    return inspected(draft, {"m1": inspection_with(disks_directories=(directory,), **inspection)})
 
 
 def hdfs(**ids: tuple[str, str]) -> list[InspectedHost]:
@@ -485,13 +530,13 @@ def hdfs(**ids: tuple[str, str]) -> list[InspectedHost]:
     return inspected(
         Draft().hdfs(),
         {
-            name: Inspection(
-                directories=tuple(
-                    Directory(place, exists=True, hdfs_id=one)
-                    for place, one in zip(places, found, strict=True)
+            name: inspection_with(
+                disks_directories=tuple(
+                    directory_at(place, exists=True, hdfs_id=hdfs_id)
+                    for place, hdfs_id in zip(places, hdfs_ids, strict=True)
                 )
             )
-            for name, found in {"k1": ("", ""), **ids}.items()
+            for name, hdfs_ids in {"k1": ("", ""), **ids}.items()
         },
     )
 
@@ -578,8 +623,8 @@ CASES = [
     Case(
         "port-in-use",
         ("9092", "nc (process 7)", "kafka_listeners (CLIENT)"),
-        host(listeners={"9092": "nc (process 7)"}),
-        host(listeners={"22": "sshd (process 1)"}),
+        host(network_listeners={"9092": "nc (process 7)"}),
+        host(network_listeners={"22": "sshd (process 1)"}),
     ),
     Case(
         "name-is-loopback",
@@ -630,7 +675,7 @@ CASES = [
         host(**system("debian", VERSION_CODENAME="buster")),
         java(
             "/opt/java",
-            javas={"/opt/java": "17.0.9"},
+            software_javas={"/opt/java": "17.0.9"},
             **system("debian", VERSION_CODENAME="buster"),
         ),
     ),
@@ -640,26 +685,58 @@ CASES = [
         host(**system("rocky", VERSION_ID="8.10")),
         host(**ROCKY_9),
     ),
-    Case("python-too-old", ("3.8.10",), host(python=(3, 8, 10)), host(python=(3, 9, 0))),
-    Case("no-systemd", ("systemd",), host(systemd=False), host()),
-    Case("selinux", ("SELinux",), host(selinux=True), host()),
+    Case(
+        "python-too-old", ("3.8.10",), host(system_python=(3, 8, 10)), host(system_python=(3, 9, 0))
+    ),
+    Case(
+        "java-option",
+        ("Java 17.0.9", "Did you mean -XX:MaxGCPauseMillis=<value>?", "kafka_java_options of k1"),
+        with_options("-Da=b", "-XX:MaxGCPauseMilis=20"),
+        with_options("-Da=b", "-XX:MaxGCPauseMillis=20"),
+    ),
+    Case(
+        "java-option",
+        ("at least 136k", "Correct or delete"),
+        with_options("-Xss4"),
+        with_options("-Xss4", "-XX:+UseSerialGC"),  # which another Java or nobody was asked about
+    ),
+    Case("no-systemd", ("systemd",), host(system_systemd=False), host()),
+    Case("selinux", ("SELinux",), host(system_selinux=True), host()),
     Case(
         "selinux",
         ("usr_t to /opt/millrace", "var_lib_t", "semanage fcontext"),
-        host(selinux=True, **ROCKY_9),
+        host(system_selinux=True, **ROCKY_9),
         host(**ROCKY_9),
     ),
-    Case("swap", ("/dev/sda2",), host(swap=("/dev/sda2",)), host(swap=("/dev/sda2",), **CONTAINER)),
-    Case("open-files", ("4096", "fs.nr_open"), host(open_files=4096), host(open_files=100_000)),
+    *(
+        Case("sysctl-name", (name, *parts, f"host_sysctl of {HOST}"), bad, host())
+        for name, similar, parts in (
+            ("vm.swapiness", "vm.swappiness", ("Did you mean vm.swappiness?",)),
+            ("net.netfilter.nf_conntrack_max", "", ("Correct the name", "module", "Write -net")),
+        )
+        for bad in [host(system_absent_settings={name: similar})]
+    ),
+    Case(
+        "swap",
+        ("/dev/sda2",),
+        host(system_swap=("/dev/sda2",)),
+        host(system_swap=("/dev/sda2",), **CONTAINER),
+    ),
+    Case(
+        "open-files",
+        ("4096", "fs.nr_open"),
+        host(system_open_files=4096),
+        host(system_open_files=100_000),
+    ),
     Case(
         "tmp-noexec",
         ("noexec", "remount,exec"),
-        host(tmp_options=("rw", "noexec")),
+        host(system_tmp_options=("rw", "noexec")),
         host(
             lambda d: d.variable(
                 "kafka_java_options", ["-Dorg.xerial.snappy.tempdir=/x", "-DZstdTempFolder=/x"]
             ),
-            tmp_options=("rw", "noexec"),
+            system_tmp_options=("rw", "noexec"),
         ),
     ),
     Case(
@@ -670,9 +747,9 @@ CASES = [
             lambda d: d.variable(
                 "kafka_java_options", ["-Dorg.xerial.snappy.tempdir=/x", "-DZstdTempFolder=/x"]
             ),
-            tmp_options=("rw", "noexec"),
+            system_tmp_options=("rw", "noexec"),
         ),
-        host(lambda d: d.ensemble(), name="z1", tmp_options=("rw", "noexec")),
+        host(lambda d: d.ensemble(), name="z1", system_tmp_options=("rw", "noexec")),
     ),
     Case(
         "java",
@@ -684,13 +761,13 @@ CASES = [
         "java",
         ("/opt/java/bin/java",),
         java("/opt/java/"),
-        java("/opt/java/", javas={"/opt/java": "17.0.9"}),
+        java("/opt/java/", software_javas={"/opt/java": "17.0.9"}),
     ),
     Case(
         "java",
         (f"Kafka {KAFKA.default} runs on Java 17, 21 or 25", "11.0.2", "java_package"),
-        host(javas={JAVA_17: "11.0.2"}),
-        host(javas={JAVA_17: "17.0.9"}),
+        host(software_javas={JAVA_17: "11.0.2"}),
+        host(software_javas={JAVA_17: "17.0.9"}),
     ),
     Case(
         "java",
@@ -701,13 +778,13 @@ CASES = [
     Case(
         "java",
         ("/opt/java has 1.8.0_392", "java_home"),
-        java("/opt/java", javas={"/opt/java": "1.8.0_392", JAVA_17: "17.0.9"}),
-        java("/opt/java", javas={"/opt/java": ""}),
+        java("/opt/java", software_javas={"/opt/java": "1.8.0_392", JAVA_17: "17.0.9"}),
+        java("/opt/java", software_javas={"/opt/java": ""}),
     ),
     Case(
         "java",
         ("Apicurio Registry 3.3.3 runs on Java 21", "java_package"),
-        host(lambda d: d.registry(), javas={JAVA_17: "17.0.9"}),
+        host(lambda d: d.registry(), software_javas={JAVA_17: "17.0.9"}),
         host(lambda d: d.registry(), **DEBIAN_13),
     ),
     Case(
@@ -731,7 +808,7 @@ CASES = [
     Case(
         "clock-unsynchronised",
         ("although chrony runs",),
-        host(time_service("chrony"), clock_synchronised=False, time_service="chrony"),
+        host(time_service("chrony"), clock_synchronised=False, clock_service="chrony"),
         host(time_service("chrony"), clock_synchronised=False),
     ),
     Case(
@@ -744,13 +821,13 @@ CASES = [
     Case(
         "firewall-refused",
         ("Operation not permitted", "host_firewall: none", "nf_tables."),
-        host(walled, refused_rules="Operation not permitted"),
+        host(walled, network_refused_rules="Operation not permitted"),
         host(walled),
     ),
     Case(
         "firewall-refused",
         ("the capability NET_ADMIN",),
-        host(walled, refused_rules="Operation not permitted", **CONTAINER),
+        host(walled, network_refused_rules="Operation not permitted", **CONTAINER),
         host(walled, **CONTAINER),
     ),
     Case(
@@ -769,12 +846,12 @@ CASES = [
         "mount-missing",
         ("/data", "host_mounts names no src"),
         host(mounted({"path": "/data"})),
-        host(mounted({"path": "/data"}), mount_points=("/", "/data")),
+        host(mounted({"path": "/data"}), disks_mount_points=("/", "/data")),
     ),
     Case(
         "mount-missing",
         ("/dev/sdb", "/data", "Attach the disk"),
-        host(mounted(MOUNT), absent_sources=("/dev/sdb",)),
+        host(mounted(MOUNT), disks_absent_sources=("/dev/sdb",)),
         host(mounted(MOUNT)),
     ),
     Case(
@@ -792,8 +869,8 @@ CASES = [
     Case(
         "mount-would-hide",
         ("/data holds files", "/dev/sdb"),
-        host(mounted(MOUNT), occupied=("/data",)),
-        host(mounted(MOUNT), occupied=("/data",), mount_points=("/data",)),
+        host(mounted(MOUNT), disks_occupied=("/data",)),
+        host(mounted(MOUNT), disks_occupied=("/data",), disks_mount_points=("/data",)),
     ),
     Case(
         "data-in-memory",
@@ -804,8 +881,8 @@ CASES = [
     Case(
         "data-in-memory",
         ("/data is a ramfs",),
-        host(mounted(MOUNT), fstype="ramfs", mount_points=("/data",)),
-        host(mounted({**MOUNT, "fstype": "tmpfs"}), fstype="tmpfs", mount_points=("/data",)),
+        host(mounted(MOUNT), fstype="ramfs", disks_mount_points=("/data",)),
+        host(mounted({**MOUNT, "fstype": "tmpfs"}), fstype="tmpfs", disks_mount_points=("/data",)),
     ),
     Case(
         "read-only",
@@ -929,14 +1006,14 @@ CASES = [
     Case(
         "monitoring-site-units",
         ("prometheus", "systemctl disable --now prometheus"),
-        watching(30 * GIB, site_units=("prometheus",)),
-        watching(30 * GIB, site_units=("alertmanager",)),
+        watching(30 * GIB, software_site_units=("prometheus",)),
+        watching(30 * GIB, software_site_units=("alertmanager",)),
     ),
     Case(
         "monitoring-site-units",
         ("alertmanager",),
-        watching(30 * GIB, site_units=("alertmanager",), **ROCKY_9),
-        watching(30 * GIB, site_units=("prometheus-alertmanager",), **ROCKY_9),
+        watching(30 * GIB, software_site_units=("alertmanager",), **ROCKY_9),
+        watching(30 * GIB, software_site_units=("prometheus-alertmanager",), **ROCKY_9),
     ),
     Case(
         "monitoring-without-room",
@@ -953,11 +1030,11 @@ CASES = [
     *(
         Case(
             "hdfs-namenode-empty",
-            parts,
+            phrases,
             bad,
             hdfs(k1=("CID-a", "CID-a"), k2=("", "CID-a"), k3=("", "")),
         )
-        for parts, bad in (
+        for phrases, bad in (
             (("k1 has no data", "k2 and k3 have"), hdfs(k2=("", "CID-a"), k3=("", "CID-a"))),
             (("k3 has", "--limit"), hdfs(k1=("", ""), k2=("", ""))),
         )
@@ -971,7 +1048,7 @@ CASES = [
     Case(
         "operation-running",
         ("rolling_restart of somebody",),
-        [replace(one, other_operation="rolling_restart of somebody") for one in host()],
+        [replace(node, other_operation="rolling_restart of somebody") for node in host()],
         host(),
     ),
     Case(
@@ -1039,11 +1116,11 @@ CASES = [
     *(
         Case(
             "protocol-between-nodes",
-            (role, found, wanted, f"kafka_security of {HOST}"),
-            deployed(security, role, found),
-            deployed(security, role, wanted),
+            (role, actual, expected, f"kafka_security of {HOST}"),
+            deployed(security, role, actual),
+            deployed(security, role, expected),
         )
-        for security, role, found, wanted in (
+        for security, role, actual, expected in (
             ("standard", "brokers", "PLAINTEXT", "SSL"),
             ("standard", "controllers", "PLAINTEXT", "SSL"),
             ("open", "brokers", "SSL", "PLAINTEXT"),
@@ -1118,11 +1195,16 @@ CASES = [
     *(
         Case(
             "secrets-older",
-            ("/inventory/.secrets", f"kafka_secrets_dir of {HOST}", "secrets_accept=true", *parts),
+            (
+                "/inventory/.secrets",
+                f"kafka_secrets_dir of {HOST}",
+                "secrets_accept=true",
+                *phrases,
+            ),
             deployed_with(*bad),
             good,
         )
-        for parts, bad, good in (
+        for phrases, bad, good in (
             # A copy from before a change, the directory itself, and one that was changed since.
             (("generation 2", "operator-b"), (SECOND, FIRST), deployed_with(SECOND, FIRST, SECOND)),
             (("operator-b",), (SECOND, FIRST, FOREIGN), deployed_with(FIRST, FIRST, SECOND)),
@@ -1146,9 +1228,9 @@ CASES = [
             "authority-differs",
             ("does not trust the CA",),
             trusting(CA, OTHER_CA),
-            trusting(kept, trusted, security),
+            trusting(authority, trusted, security),
         )
-        for kept, trusted, security in (
+        for authority, trusted, security in (
             (CA, "", "standard"),  # a new host
             ("", OTHER_CA, "standard"),  # another rule's, or made by site.yml
             (CA, OTHER_CA, "open"),
@@ -1188,22 +1270,22 @@ CASES = [
     *(
         Case(
             "ensemble-closed",
-            (f"zookeeper_security: {found}", f"of {HOST}"),
+            (f"zookeeper_security: {security}", f"of {HOST}"),
             broker_of_ensemble(*bad),
             good,
         )
-        for found, bad, good in (
+        for security, bad, good in (
             ("open", ("standard", False), broker_of_ensemble("standard", True)),
             ("standard", ("open", True), broker_of_ensemble("open", False)),
             ("open", ("standard", False), broker_of_ensemble("standard", None)),
             ("open", ("standard", False), broker_of_ensemble("standard", False, meta=None)),
             # What a member has left behind on a host that is no part of ZooKeeper any more.
-            ("open", ("standard", False), host(ensemble_secured=True)),
+            ("open", ("standard", False), host(zookeeper_secured=True)),
         )
     ),
     *(
-        Case("ensemble-closed", (f"zookeeper_security: {found}", "of z2"), closing(*bad), good)
-        for found, bad, good in (
+        Case("ensemble-closed", (f"zookeeper_security: {security}", "of z2"), closing(*bad), good)
+        for security, bad, good in (
             ("open", ("standard", False), closing("standard", True)),
             ("standard", ("open", True), closing("open", False)),
             ("open", ("standard", False), closing("standard", None)),
@@ -1254,11 +1336,11 @@ CASES = [
     *(
         Case(
             "store-unusable",
-            (part, KEYSTORE.path, KEY_LOCATION),
+            (phrase, KEYSTORE.path, KEY_LOCATION),
             certificate(**bad),
             certificate(**good),
         )
-        for part, bad, good in (
+        for phrase, bad, good in (
             ("does not exist", {"exists": False}, {}),
             ("cannot read", {"readable": False}, {"days_left": None}),
             ("it has no private key", {"wrong": "it has no private key in PEM"}, {}),
@@ -1274,8 +1356,8 @@ CASES = [
         )
     ),
     *(
-        Case("certificate-name", (*parts, KEYSTORE.path), bad, good)
-        for parts, bad, good in (
+        Case("certificate-name", (*phrases, KEYSTORE.path), bad, good)
+        for phrases, bad, good in (
             (
                 ("is for DNS:k2, not for k1", "INTERNAL and CONTROLLER_TLS"),
                 certificate(names=("DNS:k2",)),
@@ -1304,13 +1386,15 @@ CASES = [
             (
                 ("not for k1",),
                 certificate(names=("DNS:k2",)),
-                host(keys_for_clients, certificates=(replace(KEYSTORE, names=("DNS:k2",)),)),
+                host(keys_for_clients, kafka_certificates=(replace(KEYSTORE, names=("DNS:k2",)),)),
             ),
         )
     ),
     *(
-        Case("certificate-expiring", (part, KEYSTORE.path), certificate(**bad), certificate(**good))
-        for part, bad, good in (
+        Case(
+            "certificate-expiring", (phrase, KEYSTORE.path), certificate(**bad), certificate(**good)
+        )
+        for phrase, bad, good in (
             ("expires in 29 days", {"days_left": 29.0}, {"days_left": 30.0}),
             ("expired 1 days ago", {"chain_days_left": -1.0}, {"chain_days_left": 30.0}),
             (
@@ -1326,32 +1410,45 @@ CASES = [
             "is for DNS:k2, not for k1",
             "kafka_config[listener.name.client_tls.ssl.keystore.location]",
         ),
-        host(keys_for_clients, certificates=(replace(KEYSTORE, names=("DNS:k2",)),)),
-        host(keys_for_clients, certificates=(replace(KEYSTORE, names=("DNS:K1",)),)),
+        host(keys_for_clients, kafka_certificates=(replace(KEYSTORE, names=("DNS:k2",)),)),
+        host(keys_for_clients, kafka_certificates=(replace(KEYSTORE, names=("DNS:K1",)),)),
     ),
     Case(
         "spark-python",
         ("3.9.2", "3.10", "Debian 12"),
-        host(with_spark, python=(3, 9, 2), **DEBIAN_11),
-        host(with_spark, python=(3, 10, 0)),
+        host(with_spark, system_python=(3, 9, 2), **DEBIAN_11),
+        host(with_spark, system_python=(3, 10, 0)),
     ),
     Case(
         "spark-python",
         ("3.9.2",),
-        host(with_spark, python=(3, 9, 2), **DEBIAN_11),
-        host(python=(3, 9, 2), **DEBIAN_11),
+        host(with_spark, system_python=(3, 9, 2), **DEBIAN_11),
+        host(system_python=(3, 9, 2), **DEBIAN_11),
     ),
     Case(
         "spark-python",
         ("3.9.2",),
-        host(with_spark, python=(3, 11, 2), system_python=(3, 9, 2)),
-        host(with_spark, python=(3, 9, 2), system_python=(3, 11, 2)),
+        host(with_spark, system_python=(3, 11, 2), spark_python=(3, 9, 2)),
+        host(with_spark, system_python=(3, 9, 2), spark_python=(3, 11, 2)),
     ),
     Case(
         "spark-python-other",
         ("spark_python_version is 3.11", "3.13"),
-        host(with_spark, packages_for("3.11"), python=(3, 13, 5), **DEBIAN_13),
-        host(with_spark, packages_for("3.13"), python=(3, 11, 2), system_python=(3, 13, 5)),
+        host(with_spark, packages_for("3.11"), system_python=(3, 13, 5), **DEBIAN_13),
+        host(with_spark, packages_for("3.13"), system_python=(3, 11, 2), spark_python=(3, 13, 5)),
+    ),
+    *(
+        Case(
+            "spark-job-schedule",
+            (REFUSED_TIME, "job clicks", "Mon..Fri 06:30", "spark_jobs[clicks].schedule of k1"),
+            with_job("dialy"),
+            good,
+        )
+        for good in (
+            with_job("daily"),
+            with_job("dialy", state="absent"),
+            with_job("dialy", name="k2"),  # no driver runs there
+        )
     ),
     Case(
         "spark-python-differs",
@@ -1362,8 +1459,8 @@ CASES = [
     Case(
         "console-python",
         ("3.10.12", "3.11"),
-        watching(30 * GIB, python=(3, 10, 12)),
-        watching(30 * GIB, python=(3, 11, 0)),
+        watching(30 * GIB, system_python=(3, 10, 12)),
+        watching(30 * GIB, system_python=(3, 11, 0)),
     ),
     Case(
         "spark-shared-misspelt",

@@ -13,24 +13,24 @@ from ansible_collections.millrace.streaming.plugins.plugin_utils.rules.engine im
     check_hosts,
 )
 from ansible_collections.millrace.streaming.plugins.plugin_utils.rules.inspection import (
-    Directory,
     InspectedHost,
     Inspection,
 )
 
+from tests.unit.inspections import directory_at, inspection_with
 from tests.unit.rules.draft import CLUSTER_ID, Change, Draft
 
 OTHER_ID = "Qg3OEVBNTcwNTJENDM2MkA"
 DATA = "/data/kafka"
 DATA2 = "/data2/kafka"
-DISK = Directory(DATA, mount="/data", device="8:1", fstype="xfs", free=60 * GIB, size=100 * GIB)
+DISK = directory_at(DATA, mount="/data", device="8:1", fstype="xfs", free=60 * GIB, size=100 * GIB)
 MOUNT = {"path": "/data", "src": "/dev/sdb"}
-CONTAINER: Mapping[str, Any] = {"container": "systemd-nspawn"}
+CONTAINER: Mapping[str, Any] = {"system_container": "systemd-nspawn"}
 
 
 def system(name: str, **release: str) -> dict[str, Any]:
     """Return what /etc/os-release holds."""
-    return {"os_release": {"ID": name, **release}}
+    return {"system_os_release": {"ID": name, **release}}
 
 
 DEBIAN_11 = system("debian", VERSION_CODENAME="bullseye")
@@ -46,28 +46,34 @@ def meta(version: int = 1, cluster: str = CLUSTER_ID, node: int = 1, directory: 
 
 
 def inspected(
-    draft: Draft, found: Mapping[str, Inspection], allow: str = "none"
+    draft: Draft, inspections: Mapping[str, Inspection], allow: str = "none"
 ) -> list[InspectedHost]:
     """Return hosts of an inventory as they were found."""
-    cluster = draft.cluster({name: one.facts for name, one in found.items()})
-    return [InspectedHost(cluster, name, one, allow) for name, one in found.items()]
+    cluster = draft.cluster({name: inspection.facts for name, inspection in inspections.items()})
+    return [
+        InspectedHost(cluster, name, inspection, allow) for name, inspection in inspections.items()
+    ]
 
 
 def host(
-    *changes: Change, name: str = "k1", allow: str = "none", **found: Any
+    *changes: Change, name: str = "k1", allow: str = "none", **inspection: Any
 ) -> list[InspectedHost]:
     """Return a good Kafka host, with changes of its inventory, of its one disk, and else found."""
     draft = Draft().variable("kafka_data_dirs", [DATA]).variable("kafka_cluster_id", CLUSTER_ID)
     draft.without_spark()
     for change in changes:
         change(draft)
-    disk = {one.name: found.pop(one.name) for one in fields(DISK) if one.name in found}
+    disk = {
+        field.name: inspection.pop(field.name) for field in fields(DISK) if field.name in inspection
+    }
     hosts = inspected(
-        draft, {name: Inspection(**{"directories": (replace(DISK, **disk),), **found})}, allow
+        draft,
+        {name: inspection_with(**{"disks_directories": (replace(DISK, **disk),), **inspection})},
+        allow,
     )
     # The other nodes are outside the run, and new.
     peers = outside(hosts, dict.fromkeys(hosts[0].cluster.kafka.keys() - {name}, False))
-    return [replace(one, outside=peers) for one in hosts]
+    return [replace(node, outside=peers) for node in hosts]
 
 
 def outside(hosts: list[InspectedHost], elected: Mapping[str, bool]) -> tuple[InspectedHost, ...]:
@@ -77,9 +83,9 @@ def outside(hosts: list[InspectedHost], elected: Mapping[str, bool]) -> tuple[In
         InspectedHost(
             cluster,
             name,
-            Inspection(
-                directories=tuple(
-                    Directory(directory.path, exists=True, elected=held)
+            inspection_with(
+                disks_directories=tuple(
+                    directory_at(directory.path, exists=True, elected=held)
                     for directory in cluster.directories(name)
                 )
             ),

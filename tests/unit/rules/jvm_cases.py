@@ -33,46 +33,19 @@ def at_public_address(change: Change) -> Change:
 
 REFUSED: list[Case] = [
     *(
-        ("java-option", word, lambda d, word=word: d.variable(JAVA, [word]), (JAVA, *said))
-        for word, said in {
-            "-XX:MaxGCPauseMilis=20": ("-XX:MaxGCPauseMilis", "MaxGCPauseMillis"),
-            "-XX:+PrintGCDateStamps": ("PrintGCDateStamps",),
-            "-XX:+UseConcMarkSweepGC": ("UseConcMarkSweepGC",),
-            "-XX:UseG1GC": ("-XX:+UseG1GC",),
-            "-XX:+UseG1GC=true": ("-XX:+UseG1GC or",),
-            "-XX:+MaxGCPauseMillis=20": ("Write -XX:MaxGCPauseMillis=",),
-            "-XX:MaxGCPauseMillis=20ms": ("20ms", "-XX:MaxGCPauseMillis="),
-            "-XX:MaxGCPauseMillis": ("-XX:MaxGCPauseMillis=",),
-            "-XX:MaxRAMPercentage=75%": ("75%",),
-            "-XX:HeapDumpPath": ("-XX:HeapDumpPath=",),
-            "-XX:+PrintCompilation2": ("after -XX:+UnlockDiagnosticVMOptions",),
-            "-XX:": ("-XX:",),
-            "-Xss4": ("4 bytes", "136k"),
-            "-Xss100k": ("100 KiB", "136k"),
-            "-Xlogg:gc": ("-Xlogg", "-Xlog"),
-            "-d64": ("-d64",),
-            "-xss1m": ("-xss1m",),
-        }.items()
+        (
+            "java-option-text",
+            word,
+            lambda d, word=word: d.variable(JAVA, ["-Xss1m", *word.split()]),
+            (JAVA, word.partition(" ")[0]),
+        )
+        for word in ("-jar /opt/a.jar", "-version", "--module=a/b", "-Xlog:help")
     ),
     (
-        "java-option",
-        "unlocked too late",
-        lambda d: d.variable(JAVA, ["-XX:G1MaxNewSizePercent=70 -XX:+UnlockExperimentalVMOptions"]),
-        ("after -XX:+UnlockExperimentalVMOptions",),
-    ),
-    (
-        "java-option",
-        "of another Java",
-        lambda d: d.variable(JAVA, ["-XX:+UseBiasedLocking"]).variable(
-            "java_package", "openjdk-21-jre-headless"
-        ),
-        ("Java 21", "UseBiasedLocking"),
-    ),
-    (
-        "java-option",
+        "java-option-text",
         "of drivers",
-        lambda d: d.own_spark(DRIVER, "-Xss4 -XX:+UseSerialGC"),
-        (f"spark_config[{DRIVER}]", "4 bytes"),
+        lambda d: d.own_spark(DRIVER, "-Xss1m UseSerialGC"),
+        (f"spark_config[{DRIVER}]", "after -Xss1m"),
     ),
     (
         "java-collectors",
@@ -149,43 +122,13 @@ REFUSED: list[Case] = [
 
 LEGAL: list[Legal] = [
     *(
-        ("java-option", word, lambda d, word=word: d.variable(JAVA, [word]))
+        ("java-option-text", word, lambda d, word=word: d.variable(JAVA, [word]))
         for word in (
-            "-XX:+UseBiasedLocking",  # of Java 17 alone
-            "-XX:+UnlockDiagnosticVMOptions -XX:+PrintCompilation2",
-            "-XX:+IgnoreUnrecognizedVMOptions -XX:+PrintGCDateStamps",
-            "-XX:MaxGCPauseMillis=20",
-            "-XX:MaxDirectMemorySize=1G",
-            "-XX:MaxRAMPercentage=75.5",
-            "-XX:HeapDumpPath=/var/tmp/a",
-            "-XX:-UsePerfData",
-            "-Xss136k",
-            "-Xss0",
-            "-Xmn128k",
-            "-Xnoagent",
-            "-XX:VMOptionsFile=/etc/kafka/options",
-            "-XX:StartFlightRecording:disk=true",
-            "-XX:UseSVE=0",
-            "-XX:+UseParallelGC -XX:+UseMaximumCompactionOnSystemGC",
-            "-XX:+UseG1GC -XX:-UseG1GC -XX:+UseZGC",
-            "-Xlog:gc*:stdout:time",
-            "-Xloggc:/var/log/kafka/gc.log",
-            "-javaagent:/opt/agent.jar=9404:/etc/agent.yml",
-            "-verbose:gc",
-            "-Djava.net.preferIPv4Stack=true",
-            "-ea:org.apache.kafka...",
-            "--add-opens=java.base/java.nio=ALL-UNNAMED",
+            "-XX:MaxGCPauseMilis=20",  # a host's Java is asked
+            "-cp /opt/jars/*",
+            "--module-path=/opt/modules",
+            "-Xdebug",
         )
-    ),
-    (
-        "java-option",
-        "of a Java that is not recorded",
-        lambda d: d.variable(JAVA, ["-XX:+UseNewest"]).variable("java_home", "/opt/jdk-25"),
-    ),
-    (
-        "java-option",
-        "of OpenJ9",
-        lambda d: d.variable(JAVA, ["-Xgcpolicy:gencon"]).variable("java_home", "/opt/semeru-17"),
     ),
     ("java-package", "of a vendor", lambda d: d.variable("java_package", "acme2-jdk-17")),
     ("java-package", "21", lambda d: d.variable("java_package", "openjdk-21-jre-headless")),

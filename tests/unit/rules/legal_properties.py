@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.unit.rules.draft import TMP, Draft, Legal
 
-SECRET = "spark.authenticate.secret"  # noqa: S105 - the name of a key
+SECRET = "spark.authenticate.secret"
 STANDARD = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 
 

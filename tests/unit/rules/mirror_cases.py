@@ -10,7 +10,7 @@ from tests.unit.rules.draft import Case, Change, Draft, Legal
 CA = pem(OutsideCa.new("first").certificate)
 
 
-def mirror(**more: Any) -> dict[str, Any]:
+def mirror(**changes: Any) -> dict[str, Any]:
     """Return a good mirror, but for what is given."""
     return {
         "from": "first",
@@ -20,7 +20,7 @@ def mirror(**more: Any) -> dict[str, Any]:
         "user": "mirror-second",
         "password": "geheim",
         "ca": CA,
-        **more,
+        **changes,
     }
 
 
@@ -51,8 +51,8 @@ REFUSED: list[Case] = [
     ("mirror-name", "itself", mirrors(mirror(), alias="first"), ("first", "this cluster")),
     ("mirror-name", "twice", mirrors(mirror(), mirror(state="paused")), ("first", "2 times")),
     *(
-        ("mirror-address", name, mirrors(mirror(bootstrap_servers=given)), parts)
-        for name, given, parts in (
+        ("mirror-address", name, mirrors(mirror(bootstrap_servers=addresses)), phrases)
+        for name, addresses, phrases in (
             ("none", [], ("connect_mirrors[first].bootstrap_servers", "empty")),
             ("no port", ["f1"], ("'f1'", "9095")),
             ("two in one", ["f1:9095,f2:9095"], ("'f1:9095,f2:9095'",)),
@@ -60,8 +60,8 @@ REFUSED: list[Case] = [
         )
     ),
     *(
-        ("mirror-login", name, mirrors(mirror(**given)), parts)
-        for name, given, parts in (
+        ("mirror-login", name, mirrors(mirror(**changes)), phrases)
+        for name, changes, phrases in (
             ("no password", {"password": None}, ("[first].password", "user and ca")),
             ("no user", {"user": None}, ("[first].user", "password and ca")),
             ("a password alone", {"user": None, "ca": None}, ("user or ca",)),
@@ -76,8 +76,8 @@ REFUSED: list[Case] = [
         ("first", "not encrypted", "user, password and ca"),
     ),
     *(
-        ("mirror-topic", name, mirrors(mirror(**given)), parts)
-        for name, given, parts in (
+        ("mirror-topic", name, mirrors(mirror(**changes)), phrases)
+        for name, changes, phrases in (
             ("none", {"topics": []}, ("[first].topics", "empty")),
             ("an expression", {"topics": ["(orders|bills)"]}, ("'(orders|bills)'",)),
             ("a star inside", {"groups": ["*-billing"]}, ("[first].groups", "'*-billing'")),
@@ -85,8 +85,8 @@ REFUSED: list[Case] = [
         )
     ),
     *(
-        ("mirror-config", key, mirrors(mirror(config={key: value})), (key, part))
-        for key, value, part in (
+        ("mirror-config", key, mirrors(mirror(config={key: value})), (key, phrase))
+        for key, value, phrase in (
             ("topics", "orders", "set by topics"),
             ("source.cluster.alias", "other", "set by from"),
             ("target.cluster.alias", "other", "connect_cluster_alias"),

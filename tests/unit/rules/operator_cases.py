@@ -10,17 +10,17 @@ RETENTION = "log.retention.hours"
 def mounts(*mounts: tuple[str, str, str], data: tuple[str, ...]) -> Change:
     """Mount (path, source, type) on every host, and put Kafka's data into directories."""
     keys = ("path", "src", "fstype")
-    written = [dict(zip(keys, one, strict=True)) for one in mounts]
+    written = [dict(zip(keys, mount, strict=True)) for mount in mounts]
     return lambda d: d.variable("host_mounts", written).variable("kafka_data_dirs", list(data))
 
 
-def tls(**more: object) -> Change:
+def tls(**settings: object) -> Change:
     """Yield the second listener stores of its own."""
 
     def change(draft: Draft) -> None:
         draft.pem().listeners(("CLIENT", 9092, "SSL"), ("USERS", 9094, "SSL"))
         draft.provided("ssl.key.password", PASSWORD)
-        for key, value in more.items():
+        for key, value in settings.items():
             draft.own(f"listener.name.users.ssl.{key.replace('_', '.')}", value)
 
     return change
@@ -30,7 +30,7 @@ DISKS = (("/data1", "LABEL=one", "xfs"), ("/data2", "LABEL=two", "xfs"))
 LAG = "log.cleaner.{}.compaction.lag.ms"
 JAVA = "kafka_java_options"
 JKS = {"keystore_type": "JKS", "keystore_location": "/etc/kafka/tls/users.jks"}
-PASSWORD = "${file:/etc/kafka/secrets:store}"  # noqa: S105 - refers to a file
+PASSWORD = "${file:/etc/kafka/secrets:store}"
 STORE = "/etc/kafka/tls/node.p12"
 SUITE = "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384"
 JMX = "-Dcom.sun.management.jmxremote.port"
@@ -135,14 +135,14 @@ REFUSED: list[Case] = [
         for port in (443, 1023)
     ),
     (
-        "java-option",
+        "java-option-text",
         "a word alone",
         lambda d: d.variable(JAVA, ["-Dpassword=my hunter2", "-Xss1m"]).vault(JAVA),
         ("after -Dpassword", "quotes"),
     ),
     *(
         (
-            "java-option",
+            "java-option-text",
             word,
             lambda d, word=word: d.variable(JAVA, [f"{word}=hunter2", "-XX:+UseG1GC"]).vault(JAVA),
             (word, fix),
@@ -172,8 +172,8 @@ REFUSED: list[Case] = [
         ("-XX:+UseG1GC and -XX:+UseZGC",),
     ),
     *(
-        ("key-value", f"{key}={value}", lambda d, k=key, v=value: d.own(k, v), (key, wanted))
-        for key, value, wanted in (
+        ("key-value", f"{key}={value}", lambda d, k=key, v=value: d.own(k, v), (key, phrase))
+        for key, value, phrase in (
             ("ssl.enabled.protocols", ["TLS1.3"], "TLSv1.3"),
             ("ssl.protocol", "TLS1.3", "TLSv1.3"),
             ("ssl.endpoint.identification.algorithm", "none", "https"),
@@ -215,19 +215,6 @@ REFUSED: list[Case] = [
             ("/data1", right),
         )
         for options, right in (("ro,noatime", "opts: noatime."), ("noatime, ro", "opts: noatime."))
-    ),
-    *(
-        (
-            "sysctl-name",
-            name,
-            lambda d, name=name: d.variable("host_sysctl", {name: 1}),
-            (name, right),
-        )
-        for name, right in (
-            ("vm.swapiness", "vm.swappiness"),
-            ("vm/max_map_cout", "vm.max_map_count"),
-            ("net.core.somaxcon", "net.core.somaxconn"),
-        )
     ),
     *(
         (
@@ -476,12 +463,12 @@ LEGAL: list[Legal] = [
     ),
     ("port-privileged", "the lowest", lambda d: d.listeners(("CLIENT", 1024, "PLAINTEXT"))),
     (
-        "java-option",
+        "java-option-text",
         "in quotes",
         lambda d: d.variable(JAVA, ["-XX:OnOutOfMemoryError='kill -9 %p'", "-Xss1m"]),
     ),
     (
-        "java-option",
+        "java-option-text",
         "with a value of its own",
         lambda d: d.variable(JAVA, ["--add-opens java.base/java.nio=ALL-UNNAMED", "@/etc/k.args"]),
     ),
@@ -518,10 +505,6 @@ LEGAL: list[Legal] = [
                 [{"path": "/data1", "src": "LABEL=one", "opts": "errors=remount-ro,noatime"}],
             ),
         ),
-    ),
-    *(
-        ("sysctl-name", name, lambda d, name=name: d.variable("host_sysctl", {name: 1}))
-        for name in ("net.ipv4.tcp_wmem", "net.netfilter.nf_conntrack_max", "vm/swappiness")
     ),
     ("loopback-address", "another", lambda d: d.variable("spark_host", "10.127.0.1", on=("k2",))),
     ("port-conflict", "a free one of JMX", lambda d: d.variable(JAVA, [f"{JMX}=9999"])),

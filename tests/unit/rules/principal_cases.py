@@ -101,9 +101,9 @@ REFUSED: list[Case] = [
             "super-users-unknown",
             wrong,
             lambda d, wrong=wrong: own(d, f"User:admin;{wrong}", FORMER),
-            (wrong, "kafka_config[super.users] of k1, k2, k3", *parts),
+            (wrong, "kafka_config[super.users] of k1, k2, k3", *phrases),
         )
-        for wrong, *parts in (
+        for wrong, *phrases in (
             ("User:nobody-such", "add nobody-such to kafka_users"),
             ("User:adminn", "Write User:admin,"),
             ("User:LEDGER", "Write User:ledger,"),
@@ -145,9 +145,9 @@ REFUSED: list[Case] = [
             lambda d, wrong=wrong: own(d, f"User:admin;{wrong}", PARTNER, FORMER).listeners(
                 CLIENTS, INTERNAL, PARTNERS
             ),
-            (wrong, part),
+            (wrong, phrase),
         )
-        for wrong, part in (("User:partners", "Write User:partner,"), ("User:former", "former"))
+        for wrong, phrase in (("User:partners", "Write User:partner,"), ("User:former", "former"))
     ),
     (
         "super-users-admin",
@@ -181,13 +181,13 @@ REFUSED: list[Case] = [
         (
             rule,
             f"guests may do everything, {name}",
-            lambda d, given=given: guests(d, **given),
+            lambda d, settings=settings: guests(d, **settings),
             (f"kafka_config[{GUESTS_AUTH}] of k1, k2, k3", "required"),
         )
-        for name, given in GUESTS_MAY.items()
-        for rule, given in (
-            ("opened-again", given),
-            ("open-to-everybody", {**given, "address": PUBLIC}),
+        for name, settings in GUESTS_MAY.items()
+        for rule, settings in (
+            ("opened-again", settings),
+            ("open-to-everybody", {**settings, "address": PUBLIC}),
         )
     ),
     (

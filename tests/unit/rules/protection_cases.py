@@ -73,8 +73,8 @@ def of_zookeeper(key: str, value: object) -> Change:
 RULE = "protection-weakened"
 REFUSED: list[Case] = [
     *(
-        (RULE, f"{variable}[{key}]", of_kafka(variable, key, value), (f"{variable}[{key}]", said))
-        for variable, key, value, said in OF_KAFKA
+        (RULE, f"{variable}[{key}]", of_kafka(variable, key, value), (f"{variable}[{key}]", phrase))
+        for variable, key, value, phrase in OF_KAFKA
     ),
     (
         RULE,
@@ -111,12 +111,16 @@ REFUSED: list[Case] = [
 ]
 LEGAL: list[Legal] = [
     *(
-        (RULE, f"open, {key}", lambda d, v=variable, k=key, x=value: d.variable(v, {k: x}))
+        (
+            RULE,
+            f"open, {key}",
+            lambda d, variable=variable, key=key, value=value: d.variable(variable, {key: value}),
+        )
         for variable, key, value, _ in OF_KAFKA
         if "listener" not in key
     ),
     *(
-        (RULE, f"of an open Spark, {key}", lambda d, k=key, x=value: d.own_spark(k, x))
+        (RULE, f"of an open Spark, {key}", lambda d, key=key, value=value: d.own_spark(key, value))
         for key, value in OF_SPARK
     ),
     *(

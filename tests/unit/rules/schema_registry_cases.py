@@ -12,9 +12,9 @@ def closed(draft: Draft) -> Draft:
     return draft.registry().variable("schema_registry_security", "standard")
 
 
-def users(draft: Draft, *given: dict[str, str]) -> Draft:
+def users(draft: Draft, *entries: dict[str, str]) -> Draft:
     """Give the registry users."""
-    return closed(draft).variable("schema_registry_users", [*given])
+    return closed(draft).variable("schema_registry_users", [*entries])
 
 
 REFUSED: list[Case] = [
@@ -104,13 +104,13 @@ REFUSED: list[Case] = [
         (
             "schema-subject",
             f"one to be removed by a record's name and {name}",
-            lambda d, strategy=strategy, more=more: d.subjects(
-                {"topic": "planes", "strategy": strategy, "state": "absent", **more}
+            lambda d, strategy=strategy, fields=fields: d.subjects(
+                {"topic": "planes", "strategy": strategy, "state": "absent", **fields}
             ),
-            (strategy, "subject", *more.values()),
+            (strategy, "subject", *fields.values()),
         )
         for strategy in ("RecordNameStrategy", "TopicRecordNameStrategy")
-        for name, more in {"no schema": {}, "no file": {"file": "/nowhere/plane.avsc"}}.items()
+        for name, fields in {"no schema": {}, "no file": {"file": "/nowhere/plane.avsc"}}.items()
     ),
     (
         "variable-value",

@@ -9,7 +9,7 @@ from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.invento
 
 from tests.unit.rules.draft import Case, Change, Draft, Legal
 
-PASSWORD = "hunter2-hunter2"  # noqa: S105 - of no user
+PASSWORD = "hunter2-hunter2"
 CERTIFICATE, KEY = "-----BEGIN CERTIFICATE-----", "hunter2-key"
 PUBLIC = ("8.8.8.8", "2a00:1450:4001::1")
 MECHANISMS = "sasl.enabled.mechanisms"
@@ -51,8 +51,8 @@ def guarded(draft: Draft) -> Draft:
     """Give all hosts a firewall that knows its clients."""
     for host in draft.groups["all"]:
         draft.named(host, "10.0.0.1").variable("host_firewall", "nftables", on=(host,))
-        for who in ("clients", "admins"):
-            draft.variable(f"host_firewall_{who}", ["10.0.0.0/8"], on=(host,))
+        for role in ("clients", "admins"):
+            draft.variable(f"host_firewall_{role}", ["10.0.0.0/8"], on=(host,))
     return draft
 
 
@@ -79,7 +79,7 @@ def for_users(protocol: str, **config: str) -> Change:
 
 def oauth(**config: str) -> Change:
     """Let users log in by tokens that are checked, but for what `config` sets, or leaves empty."""
-    every = {
+    properties = {
         MECHANISMS: "OAUTHBEARER",
         HANDLER: CHECKS_TOKENS,
         JWKS: URL,
@@ -87,13 +87,13 @@ def oauth(**config: str) -> Change:
         ISSUER: "x",
         **config,
     }
-    urls = {value for key, value in every.items() if value and key.endswith(JWKS)}
+    urls = {value for key, value in properties.items() if value and key.endswith(JWKS)}
 
     def change(draft: Draft) -> None:
-        for_users("SASL_SSL", **{key: value for key, value in every.items() if value})(draft)
+        for_users("SASL_SSL", **{key: value for key, value in properties.items() if value})(draft)
         draft.variable("kafka_java_options", [ALLOWED + ",".join(sorted(urls))] if urls else [])
-        for key in every:
-            if key.startswith(OF_USERS) and not every[key]:
+        for key in properties:
+            if key.startswith(OF_USERS) and not properties[key]:
                 draft.own(key, "")
 
     return change
@@ -566,10 +566,10 @@ REFUSED: list[Case] = [
         (
             "user-same-grants",
             case,
-            kafka_users({"name": "app", "grants": [READ]}, {"name": "other", **entry}, *more),
+            kafka_users({"name": "app", "grants": [READ]}, {"name": "other", **entry}, *users),
             texts,
         )
-        for case, entry, more, texts in (
+        for case, entry, users, texts in (
             (
                 "of nobody",
                 {"same_grants_as": "gone"},
@@ -620,12 +620,12 @@ LEGAL: list[Legal] = [
     *(
         (
             "ensemble-security-differs",
-            which,
-            lambda d, which=which: d.ensemble().variable(
-                "zookeeper_security", which, on=("z1", "z2", "z3")
+            security,
+            lambda d, security=security: d.ensemble().variable(
+                "zookeeper_security", security, on=("z1", "z2", "z3")
             ),
         )
-        for which in ("standard", "open")
+        for security in ("standard", "open")
     ),
     *(
         ("open-to-everybody", f"closed at {address}", lambda d, a=address: closed(alone(d, a)))
@@ -719,10 +719,10 @@ LEGAL: list[Legal] = [
     *(
         (
             "oauth-unchecked",
-            f"{what} of one's own",
+            f"{case} of one's own",
             oauth(**{**dict.fromkeys((JWKS, AUDIENCE, ISSUER), ""), key: "com.example.Checks"}),
         )
-        for what, key in (("checks", HANDLER), ("a validator", VALIDATOR))
+        for case, key in (("checks", HANDLER), ("a validator", VALIDATOR))
     ),
     (
         "oauth-unchecked",

@@ -19,8 +19,8 @@ REFUSED: list[Case] = [
         }.items()
     ),
     *(
-        ("key-value", f"{key}={value}", lambda d, k=key, v=value: d.own_spark(k, v), (key, wanted))
-        for key, value, wanted in (
+        ("key-value", f"{key}={value}", lambda d, k=key, v=value: d.own_spark(k, v), (key, phrase))
+        for key, value, phrase in (
             ("spark.executor.memory", "1.5g", "a size such as"),
             ("spark.network.timeout", "2 min", "a time such as"),
             ("spark.task.cpus", 0, "[1,...,2147483647]"),
@@ -122,9 +122,9 @@ REFUSED: list[Case] = [
             "spark-required-property",
             key,
             lambda d, key=key: d.own_spark(key, True),
-            (f"{key} is true", f"Set {other}"),
+            (f"{key} is true", f"Set {required}"),
         )
-        for key, other in (
+        for key, required in (
             ("spark.network.crypto.enabled", "spark.authenticate: true"),
             ("spark.memory.offHeap.enabled", "spark.memory.offHeap.size: "),
         )

@@ -22,10 +22,10 @@ GRANTS = [
 OWN_USER = {"kafka_user": "clicks", "grants": GRANTS}
 
 
-def job(**more: Any) -> dict[str, Any]:
+def job(**changes: Any) -> dict[str, Any]:
     """Return a good job, but for what is given."""
     good = {"name": "clicks", "source": SOURCE, "module": "flights.stream", "arguments": ARGUMENTS}
-    return {**good, **more}
+    return {**good, **changes}
 
 
 def jobs(*written: object) -> Change:
@@ -40,8 +40,8 @@ def with_cores(draft: Draft) -> Draft:
 
 REFUSED: list[Case] = [
     *(
-        ("variable-value", name, jobs(written), parts)
-        for name, written, parts in (
+        ("variable-value", name, jobs(written), phrases)
+        for name, written, phrases in (
             ("a key of a job", job(corse=2), ("spark_jobs.corse", "Did you mean cores?")),
             (
                 "a key of a grant",
@@ -68,8 +68,8 @@ REFUSED: list[Case] = [
         for name in ("events", "flights", "two words", "../up", "a.b")
     ),
     *(
-        ("spark-job-files", name, jobs(written), parts)
-        for name, written, parts in (
+        ("spark-job-files", name, jobs(written), phrases)
+        for name, written, phrases in (
             ("no source", {"name": "clicks"}, ("spark_jobs[clicks].source",)),
             ("a relative path", job(source="jobs/clicks"), ("inventory_dir", "jobs/clicks")),
             ("no such directory", job(source="/none/flights"), ("/none/flights",)),
@@ -93,8 +93,8 @@ REFUSED: list[Case] = [
         )
     ),
     *(
-        ("spark-job-arguments", name, jobs(job(arguments=arguments)), parts)
-        for name, arguments, parts in (
+        ("spark-job-arguments", name, jobs(job(arguments=arguments)), phrases)
+        for name, arguments, phrases in (
             (
                 "one too many",
                 [*ARGUMENTS, "again"],
@@ -104,15 +104,15 @@ REFUSED: list[Case] = [
             (
                 "a misspelt one",
                 [*ARGUMENTS[1:], "--client-confg=x"],
-                ("--client-confg", "Write --client-config."),
+                ("required: --client-config", "It has --client-config,"),
             ),
             ("too short a beginning", [*ARGUMENTS, "--t=x"], ("--t",)),
-            ("a missing one", ARGUMENTS[1:], ("--client-config", "Add")),
+            ("a missing one", ARGUMENTS[1:], ("required: --client-config",)),
         )
     ),
     *(
-        ("spark-job-requirements", name, jobs(job(requirements=path)), parts)
-        for name, path, parts in (
+        ("spark-job-requirements", name, jobs(job(requirements=path)), phrases)
+        for name, path, phrases in (
             ("a relative path", "requirements.txt", ("inventory_dir", ".requirements")),
             ("no file", "/none/requirements.txt", ("/none/requirements.txt",)),
             ("no text", sys.executable, ("UTF-8",)),
@@ -167,19 +167,17 @@ REFUSED: list[Case] = [
     ),
     ("spark-job-room", "too small", jobs(job(memory="100m")), ("100m", "450m")),
     *(
-        ("spark-job-schedule", time, jobs(job(schedule=time)), (time, wanted))
-        for time, wanted in {
-            "servcie": "Set schedule: service",
-            "dialy": "Set schedule: daily",
-            "25:00": "between 0 and 23",
-            "Mon..Fry 06:30": "Fry",
-            "2026-13-01": "between 1 and 12",
-            "*-*-* 06:30 daily": "daily",
-            "Fri..Mon 06:30": "ends before it begins",
-            "*:*/5": "0/15",
+        ("spark-job-schedule-text", repr(text), jobs(job(schedule=text)), (".schedule", wanted))
+        for text, wanted in {
+            "servcie": "Set schedule: service.",
+            "Service": "Set schedule: service.",
+            "ONCE": "Set schedule: once.",
+            " \n": "schedule of the job clicks is empty",
+            "daily\0": "daily\\x00",
+            "\x1b[31mdaily": "\\x1b[31mdaily",
         }.items()
     ),
-    ("spark-job-schedule", "negative", jobs(job(late_after=-1)), ("-1", ".late_after")),
+    ("spark-job-late-after", "negative", jobs(job(late_after=-1)), ("-1", ".late_after")),
     (
         "spark-job-checkpoint",
         "of two jobs",
@@ -193,8 +191,8 @@ REFUSED: list[Case] = [
         ("/srv/spark/clicks/checkpoint", "spark_jobs[clicks].checkpoint"),
     ),
     *(
-        ("spark-job-user", name, change, parts)
-        for name, change, parts in (
+        ("spark-job-user", name, change, phrases)
+        for name, change, phrases in (
             (
                 "without grants",
                 jobs(job(kafka_user="clicks")),
@@ -283,10 +281,19 @@ LEGAL: list[Legal] = [
         lambda d: jobs(job(), job(name="views"))(with_cores(d).own_spark("spark.cores.max", 2)),
     ),
     *(
-        ("spark-job-schedule", time, jobs(job(schedule=time)))
-        for time in ("service", "once", "daily", "Mon..Fri 06:30", "*-*-01 00:00 Europe/Berlin")
+        ("spark-job-schedule-text", repr(text), jobs(job(schedule=text)))
+        for text in (
+            None,
+            "service",
+            "once",
+            "daily",
+            "mon",
+            "Mon..Fri\n 06:30",
+            "*-*-01 00:00 Europe/Berlin",
+            "--help",
+        )
     ),
-    ("spark-job-schedule", "late", jobs(job(late_after=600))),
+    ("spark-job-late-after", "seconds", jobs(job(late_after=600))),
     ("spark-job-checkpoint", "its own", jobs(job(checkpoint="file:///srv/c"), job(name="views"))),
     ("spark-job-late", "on the hosts", jobs(job(checkpoint="file:///srv/x", late_after=60))),
     *(

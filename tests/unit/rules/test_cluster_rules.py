@@ -16,7 +16,7 @@ from ansible_collections.millrace.streaming.plugins.plugin_utils.rules.engine im
     Problem,
     check_cluster,
     errors,
-    report,
+    report_lines,
     warnings,
 )
 
@@ -127,23 +127,23 @@ def test_clean_inventory_has_no_problem() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rule", "mistake", "parts"),
+    ("rule", "mistake", "phrases"),
     [
-        pytest.param(rule, mistake, parts, id=f"{rule}: {name}")
-        for rule, name, mistake, parts in REFUSED
+        pytest.param(rule, mistake, phrases, id=f"{rule}: {name}")
+        for rule, name, mistake, phrases in REFUSED
     ],
 )
-def test_one_mistake_is_one_problem(rule: str, mistake: Change, parts: tuple[str, ...]) -> None:
+def test_one_mistake_is_one_problem(rule: str, mistake: Change, phrases: tuple[str, ...]) -> None:
     draft = Draft()
     mistake(draft)
     problems = draft.problems()
     message = text(problems)
     assert [problem.rule for problem in problems] == [rule], message
-    assert [part for part in parts if part not in message] == [], message
+    assert [phrase for phrase in phrases if phrase not in message] == [], message
     assert "hunter2" not in message
     if corrected(draft, problems[0]):
-        left = [problem for problem in errors(draft.problems()) if problem.rule != rule]
-        assert left == [], f"the fix leads into another refusal: {text(left)}"
+        remaining = [problem for problem in errors(draft.problems()) if problem.rule != rule]
+        assert remaining == [], f"the fix leads into another refusal: {text(remaining)}"
 
 
 @pytest.mark.parametrize(
@@ -166,8 +166,8 @@ _FIX = re.compile(r"Set (?P<key>[\w.]+): (?P<value>[^\s,;]+?)(?=[.,;]?(?: |$))")
 def corrected(draft: Draft, problem: Problem) -> bool:
     """Do what a message says, where it gives a value for a property or a variable."""
     match, place = _FIX.match(problem.fix), re.match(r"(\w+)\[([^\]]+)\]", problem.where)
-    more = match and re.match(r"( and|;)", problem.fix[match.end() :])
-    if not match or more or problem.fix.count(match["key"]) > 1:
+    continued = match and re.match(r"( and|;)", problem.fix[match.end() :])
+    if not match or continued or problem.fix.count(match["key"]) > 1:
         return False
     key, value = match["key"], yaml.safe_load(match["value"])
     hosts = [host for host in problem.hosts or NODES if host in draft.variables]
@@ -192,7 +192,10 @@ def test_warnings_refuse_nothing() -> None:
     problems = problems_of(lambda d: d.own("log.cleaner.enable", True).own("num.io.threads", 0))
     assert [problem.rule for problem in warnings(problems)] == ["deprecated-key"]
     assert [problem.rule for problem in errors(problems)] == ["key-value"]
-    assert "1 problem;" in report(problems, "The inventory has", "no host was touched")
+    report = [*report_lines(problems, "The inventory has", "no host was touched")]
+    assert [line for kind, line in report if kind == "heading"][1:] == [
+        f"1. {problem.lines()[0]}" for problem in errors(problems)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -209,10 +212,10 @@ def test_what_may_be_meant_is_a_warning(rule: str, mistake: Change) -> None:
     assert [problem.rule for problem in warnings(problems)] == [rule]
 
 
-@pytest.mark.parametrize(("size", "more"), [("1g", []), ("5g", ["heap-over-memory"])])
-def test_a_heap_by_an_option_counts_in_the_memory(size: str, more: list[str]) -> None:
+@pytest.mark.parametrize(("size", "rules"), [("1g", []), ("5g", ["heap-over-memory"])])
+def test_a_heap_by_an_option_counts_in_the_memory(size: str, rules: list[str]) -> None:
     problems = problems_of(lambda d: d.variable("kafka_java_options", [f"-Xmx{size}"]))
-    assert {problem.rule for problem in problems} == {"heap-option", *more}
+    assert {problem.rule for problem in problems} == {"heap-option", *rules}
 
 
 def test_suggested_ids_are_unused_and_differ() -> None:
@@ -335,7 +338,7 @@ def test_no_rule_fails_on_malformed_input(junk: object) -> None:
         drafts.append(draft)
     for draft in drafts:
         problems = check_cluster(RULES, draft.cluster())
-        report(problems, "The inventory has", "no host was touched")
+        assert [*report_lines(problems, "The inventory has", "no host was touched")]
 
 
 def test_problem_is_plain_data() -> None:
@@ -343,4 +346,20 @@ def test_problem_is_plain_data() -> None:
     data = problem.as_dict()
     assert (data["rule"], data["severity"], data["hosts"]) == ("node-id-missing", "error", ["k2"])
     assert data["where"] == "kafka_node_id of k2"
-    assert {*data} == {"rule", "severity", "where", "what", "why", "fix", "hosts", "places"}
+    keys = {"rule", "severity", "where", "what", "why", "fix", "hosts", "places", "entry"}
+    assert {*data} == keys
+
+
+@pytest.mark.parametrize(
+    ("site", "address"),
+    [
+        ("", "docs/reference/errors-kafka.md#node-id-missing"),
+        (
+            "https://docs.example.org/",
+            "https://docs.example.org/docs/reference/errors-kafka.html#node-id-missing",
+        ),
+    ],
+)
+def test_a_message_ends_with_the_address_of_its_rule(site: str, address: str) -> None:
+    [problem] = problems_of(lambda draft: draft.ids(k2=None).variable("docs_url", site))
+    assert problem.lines()[-1].endswith(f" {address}")

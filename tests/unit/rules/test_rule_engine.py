@@ -25,8 +25,8 @@ from tests.unit.tree import relative
 PLUGINS = "ansible_collections.millrace.streaming.plugins.plugin_utils"
 
 
-def problem(what: str, severity: Severity = "error") -> Problem:
-    return Problem("unknown-key", severity, "kafka_config[x]", what, "Why.", "Delete it.", ("k1",))
+def problem(text: str, severity: Severity = "error") -> Problem:
+    return Problem("unknown-key", severity, "kafka_config[x]", text, "Why.", "Delete it.", ("k1",))
 
 
 def test_no_rule_is_left_out_and_no_name_is_given_twice() -> None:
@@ -34,8 +34,10 @@ def test_no_rule_is_left_out_and_no_name_is_given_twice() -> None:
     assert sorted(names) == sorted(rule.name for rule in REGISTERED)
     assert len(set(names)) == len(names)
     files = ROOT.glob("plugins/plugin_utils/**/*.py")
-    subjects = [x for x in files if re.search(r"^@(host_|hosts_)?rule\(", x.read_text(), re.M)]
-    modules = {relative(x).removesuffix(".py").replace("/", ".") for x in subjects}
+    subjects = [
+        path for path in files if re.search(r"^@(host_|hosts_)?rule\(", path.read_text(), re.M)
+    ]
+    modules = {relative(path).removesuffix(".py").replace("/", ".") for path in subjects}
     assert {rule.module.partition(".streaming.")[2] for rule in RULES} == modules
 
 
@@ -46,7 +48,7 @@ def test_all_rules_are_there_whichever_module_is_imported_first(first: str) -> N
         f"from {PLUGINS}.rules.catalogue import RULES\n"
         "print(*(rule.name for rule in RULES))"
     )
-    done = subprocess.run(  # noqa: S603 - our own program
+    done = subprocess.run(
         [sys.executable, "-c", program],
         env={**os.environ, "PYTHONPATH": str(ROOT / "collections")},
         capture_output=True,
@@ -57,20 +59,20 @@ def test_all_rules_are_there_whichever_module_is_imported_first(first: str) -> N
 
 
 @pytest.mark.parametrize(
-    "what", ["bell \x07 nul \x00", "]]> & <a b='\"'>", "\ud800 \uffff", "é\n\t"]
+    "text", ["bell \x07 nul \x00", "]]> & <a b='\"'>", "\ud800 \uffff", "é\n\t"]
 )
-def test_verdicts_hold_any_character(what: str) -> None:
-    suites = ET.fromstring(as_junit(RULES, [problem(what)]))  # noqa: S314 - written a line above
+def test_verdicts_hold_any_character(text: str) -> None:
+    suites = ET.fromstring(as_junit(RULES, [problem(text)]))
     [failure] = suites.iter("failure")
     assert "unknown-key" in str(failure.text)
-    assert json.loads(as_json(RULES, [problem(what)], 1))["problems"][0]["what"] == what
+    assert json.loads(as_json(RULES, [problem(text)], 1))["problems"][0]["what"] == text
 
 
 def test_junit_has_one_case_a_rule_and_warnings_are_output() -> None:
-    found = [problem("One."), problem("Two."), problem("Three.", "warning")]
-    suites = ET.fromstring(as_junit(RULES, found))  # noqa: S314 - written here
+    problems = [problem("One."), problem("Two."), problem("Three.", "warning")]
+    suites = ET.fromstring(as_junit(RULES, problems))
     assert suites.get("failures") == "1"
-    assert [case.get("name") for case in suites.iter("testcase")] == [one.name for one in RULES]
+    assert [case.get("name") for case in suites.iter("testcase")] == [rule.name for rule in RULES]
     [case] = [case for case in suites.iter("testcase") if case.get("name") == "unknown-key"]
-    assert [found.get("message") for found in case.iter("failure")] == ["One.", "Two."]
+    assert [failure.get("message") for failure in case.iter("failure")] == ["One.", "Two."]
     assert "Three." in str(case.findtext("system-out"))

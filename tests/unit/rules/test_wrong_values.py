@@ -44,11 +44,11 @@ def places(value: object, path: Path_ = ()) -> Iterator[Path_]:
     """Yield the way to a value and to each value in it."""
     yield path
     if isinstance(value, dict):
-        for key, part in value.items():
-            yield from places(part, (*path, key))
+        for key, entry in value.items():
+            yield from places(entry, (*path, key))
     elif isinstance(value, list):
-        for number, part in enumerate(value):
-            yield from places(part, (*path, number))
+        for number, entry in enumerate(value):
+            yield from places(entry, (*path, number))
 
 
 def put(value: Any, path: Path_, wrong: object) -> Any:
@@ -76,7 +76,7 @@ def new_places() -> dict[str, dict[str, list[Path_]]]:
     Entries of a list are alike.
     """
     seen: set[tuple[str, Path_]] = set()
-    found: dict[str, dict[str, list[Path_]]] = {}
+    by_inventory: dict[str, dict[str, list[Path_]]] = {}
     for name, inventory in inventories().items():
         for host in inventory.hosts.values():
             for variable, value in host.variables.items():
@@ -84,8 +84,8 @@ def new_places() -> dict[str, dict[str, list[Path_]]]:
                     kind = tuple(0 if isinstance(step, int) else step for step in path)
                     if (variable, kind) not in seen:
                         seen.add((variable, kind))
-                        found.setdefault(name, {}).setdefault(variable, []).append(path)
-    return found
+                        by_inventory.setdefault(name, {}).setdefault(variable, []).append(path)
+    return by_inventory
 
 
 def changed(inventory: Inventory, change: dict[str, Path_], wrong: object) -> Inventory:
@@ -104,7 +104,7 @@ def changed(inventory: Inventory, change: dict[str, Path_], wrong: object) -> In
 
 def check(inventory: Inventory) -> list[Problem]:
     problems = check_cluster(RULES, resolve(inventory))
-    assert [one for one in problems if not one.where] == []
+    assert [problem for problem in problems if not problem.where] == []
     return problems
 
 
@@ -113,13 +113,15 @@ def test_a_wrong_value_anywhere_is_no_crash(name: str) -> None:
     """One place of each variable at a time, and all of them in the end."""
     # Which other types there are makes a difference at a whole variable alone.
     kinds = ("text", "null", "number", "list", "mapping")
-    own = new_places().get(name, {})
-    for turn, paths in enumerate(zip_longest(*own.values())):
+    variables = new_places().get(name, {})
+    for turn, paths in enumerate(zip_longest(*variables.values())):
         change = {
-            variable: path for variable, path in zip(own, paths, strict=True) if path is not None
+            variable: path
+            for variable, path in zip(variables, paths, strict=True)
+            if path is not None
         }
-        every = FULL or turn == 0  # the first place of a variable is the whole of it
-        for wrong in map(WRONG.get, kinds if every else (kinds[turn % len(kinds)],)):
+        all_kinds = FULL or turn == 0  # the first place of a variable is the whole of it
+        for wrong in map(WRONG.get, kinds if all_kinds else (kinds[turn % len(kinds)],)):
             check(changed(inventories()[name], change, wrong))
 
 
@@ -143,4 +145,4 @@ def test_a_wrong_entry_of_secrets_is_named(kind: str) -> None:
     }
     problems = check(replace(inventory, hosts=hosts))
     if kind != "mapping":
-        assert "connect-secret-file" in [one.rule for one in problems]
+        assert "connect-secret-file" in [problem.rule for problem in problems]

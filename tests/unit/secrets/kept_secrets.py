@@ -19,9 +19,9 @@ from tests.unit.cluster.small import kafka
 
 def closed(directory: Path, brokers: int = 1, **variables: Any) -> Cluster:
     """Return a closed cluster with a controller of its own, and what its directory holds."""
-    own = {"kafka_security": security.STANDARD, **variables}
-    found = kafka(brokers, 1, **own)
-    return resolve(replace(found.inventory, secrets=secrets.read(directory)))
+    settings = {"kafka_security": security.STANDARD, **variables}
+    deployment = kafka(brokers, 1, **settings)
+    return resolve(replace(deployment.inventory, secrets=secrets.read(directory)))
 
 
 def stored(directory: Path) -> dict[str, str]:

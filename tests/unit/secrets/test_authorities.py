@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 from ansible.errors import AnsibleError
-from ansible_collections.millrace.streaming.plugins.module_utils.formats.pem import same_authority
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster import (
     ca_change,
     transition,
 )
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.cluster import resolve
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.inventory import Secrets
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.x509 import same_authority
 from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets import authorities
 from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets import store as secrets
 from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets.certificates import (
@@ -45,29 +45,29 @@ def site() -> OutsideCa:
 
 
 def site_run(
-    directory: Path, given: Authority | None = None, *, brokers: int = 1, **options: Any
+    directory: Path, authority: Authority | None = None, *, brokers: int = 1, **options: Any
 ) -> Secrets:
     """Complete the secrets, as site.yml does."""
     cluster = closed(directory, brokers=brokers)
-    return secrets.complete(cluster, given, **{"store": True, **options})
+    return secrets.complete(cluster, authority, **{"store": True, **options})
 
 
 def enter(
-    directory: Path, given: Authority | None = None, *, back: bool = False, **options: Any
+    directory: Path, authority: Authority | None = None, *, back: bool = False, **options: Any
 ) -> Secrets:
     """Enter the next phase, or the current one again."""
     return site_run(
         directory,
-        given,
-        step=lambda found: authorities.enter(found, given, "id", back=back),
+        authority,
+        step=lambda recorded: authorities.enter(recorded, authority, "id", back=back),
         **options,
     )
 
 
 def end(directory: Path) -> None:
     """Record that all nodes have the phase."""
-    found = secrets.read(directory)
-    authorities.end_phase(found, ca_change.current(found))
+    recorded = secrets.read(directory)
+    authorities.end_phase(recorded, ca_change.current(recorded))
 
 
 def phase(directory: Path) -> str:
@@ -75,10 +75,12 @@ def phase(directory: Path) -> str:
     return change.phase if change else ""
 
 
-def issuers(found: Secrets) -> set[str]:
+def issuers(recorded: Secrets) -> set[str]:
     """Return who has signed the certificates of nodes."""
-    leaves = (x509.load_pem_x509_certificate(text.encode()) for text in found.certificates.values())
-    return {one.issuer.rfc4514_string() for one in leaves}
+    leaves = (
+        x509.load_pem_x509_certificate(text.encode()) for text in recorded.certificates.values()
+    )
+    return {certificate.issuer.rfc4514_string() for certificate in leaves}
 
 
 def name(authority: str) -> str:
@@ -91,16 +93,18 @@ class Tls:
 
     folder: Path
 
-    def context(self, side: int, trusted: str, own: str = "") -> ssl.SSLContext:
-        found = ssl.SSLContext(side)
-        found.check_hostname = side == ssl.PROTOCOL_TLS_CLIENT
-        found.load_verify_locations(cadata=trusted)
-        found.verify_mode = ssl.CERT_REQUIRED if own or found.check_hostname else ssl.CERT_NONE
-        if own:
+    def context(self, side: int, trusted: str, presented: str = "") -> ssl.SSLContext:
+        context = ssl.SSLContext(side)
+        context.check_hostname = side == ssl.PROTOCOL_TLS_CLIENT
+        context.load_verify_locations(cadata=trusted)
+        context.verify_mode = (
+            ssl.CERT_REQUIRED if presented or context.check_hostname else ssl.CERT_NONE
+        )
+        if presented:
             path = self.folder / "own.pem"
-            path.write_text(own)
-            found.load_cert_chain(path)
-        return found
+            path.write_text(presented)
+            context.load_cert_chain(path)
+        return context
 
     def between(
         self,
@@ -114,8 +118,8 @@ class Tls:
         Others have certificates of other `names`, and trust something else.
         """
         of_client, of_server = (
-            authority or one.authority
-            for authority, one in zip(trusted, (client, server), strict=True)
+            authority or secrets.authority
+            for authority, secrets in zip(trusted, (client, server), strict=True)
         )
         self._shake(
             self.context(ssl.PROTOCOL_TLS_CLIENT, of_client, client.certificates[names[0]]),
@@ -145,9 +149,9 @@ class Tls:
             server.wrap_bio(to_server, to_client, server_side=True),
         ]
         for _ in range(6):
-            for one in ends:
+            for end in ends:
                 try:
-                    one.do_handshake()
+                    end.do_handshake()
                 except ssl.SSLWantReadError:
                     continue
         ends[0].write(b"x")
@@ -166,20 +170,20 @@ def tls(tmp_path: Path) -> Tls:
 def test_in_no_phase_is_anybody_refused_who_trusts_what_it_says(
     directory: Path, tls: Tls, site: OutsideCa, given_by_site: bool
 ) -> None:
-    given = site.with_key if given_by_site else None
+    authority = site.with_key if given_by_site else None
     states = [site_run(directory)]
     former = states[0].authority
     for _ in range(3):
-        states.append(enter(directory, given))
+        states.append(enter(directory, authority))
         assert states[-1] == secrets.read(directory)
-        assert site_run(directory, given) == states[-1], "site.yml keeps the phase"
+        assert site_run(directory, authority) == states[-1], "site.yml keeps the phase"
         end(directory)
     begun, trust, leaves, finish = states
     following = finish.authority
-    for one, other in pairwise(states):
-        tls.between(one, other)
-        tls.between(other, one)
-        tls.between(other, other)
+    for earlier, later in pairwise(states):
+        tls.between(earlier, later)
+        tls.between(later, earlier)
+        tls.between(later, later)
     for state in (begun, trust):
         tls.client(former, state)
     for state in (trust, leaves):
@@ -248,9 +252,9 @@ def test_a_run_that_ends_after_its_record_was_written_is_made_up_for(
     leaves = enter(directory)
     for path in missing:
         (directory / path).write_text({**former, **({} if path == "ca.pem" else trust)}[path])
-    found = site_run(directory)
-    assert found.authority == leaves.authority
-    assert issuers(found) == issuers(leaves)
+    completed = site_run(directory)
+    assert completed.authority == leaves.authority
+    assert issuers(completed) == issuers(leaves)
 
 
 def test_the_new_nodes_of_a_phase_have_what_it_says(directory: Path) -> None:
@@ -265,33 +269,35 @@ def test_the_new_nodes_of_a_phase_have_what_it_says(directory: Path) -> None:
 # The CAs of other services
 
 
-def whole(directory: Path, given: Authority | None = None, **options: Any) -> Secrets:
+def whole(directory: Path, authority: Authority | None = None, **options: Any) -> Secrets:
     """Complete the secrets of a cluster with an ensemble and a worker of Kafka Connect."""
     groups = {"zookeeper": ["z1"], "kafka_brokers": ["b1"], "kafka_connect": ["w1"]}
-    own = {"z1": {"zookeeper_id": 1}, "b1": {"kafka_node_id": 1}}
+    ids = {"z1": {"zookeeper_id": 1}, "b1": {"kafka_node_id": 1}}
     services = ("zookeeper", "kafka", "connect")
     security: dict[str, Any] = {f"{service}_security": "standard" for service in services}
-    found = cluster(groups, own, kafka_version="3.9.2", **security)
-    known = resolve(replace(found.inventory, secrets=secrets.read(directory)))
-    return secrets.complete(known, given, **{"store": True, **options})
+    deployment = cluster(groups, ids, kafka_version="3.9.2", **security)
+    resolved = resolve(replace(deployment.inventory, secrets=secrets.read(directory)))
+    return secrets.complete(resolved, authority, **{"store": True, **options})
 
 
 def enter_all(
     directory: Path,
-    given: Authority | None = None,
+    authority: Authority | None = None,
     chosen: Collection[str] = (),
     *,
     back: bool = False,
 ) -> Secrets:
     """Enter the next phase of a change of several CAs, and complete it."""
-    found = whole(
+    completed = whole(
         directory,
-        given,
-        step=lambda kept: authorities.enter(kept, given, "id", back=back, chosen=chosen),
+        authority,
+        step=lambda recorded: authorities.enter(
+            recorded, authority, "id", back=back, chosen=chosen
+        ),
     )
-    assert found == secrets.read(directory)
-    assert whole(directory, given) == found, "site.yml keeps the phase"
-    return found
+    assert completed == secrets.read(directory)
+    assert whole(directory, authority) == completed, "site.yml keeps the phase"
+    return completed
 
 
 CAS = [*ca_change.authorities(Secrets())]
@@ -303,14 +309,14 @@ SIGNED = {
 }
 
 
-def signed_by(found: Secrets, authority: str) -> set[str]:
+def signed_by(recorded: Secrets, authority: str) -> set[str]:
     """Return the names of the certificates that a CA has signed."""
     issuer = x509.load_pem_x509_certificate(authority.encode())
-    every = {
-        one: x509.load_pem_x509_certificate(text.encode())
-        for one, text in found.certificates.items()
+    leaves = {
+        name: x509.load_pem_x509_certificate(text.encode())
+        for name, text in recorded.certificates.items()
     }
-    return {one for one, leaf in every.items() if leaf.issuer == issuer.subject}
+    return {name for name, leaf in leaves.items() if leaf.issuer == issuer.subject}
 
 
 def test_every_ca_changes_in_the_same_phases(directory: Path) -> None:
@@ -324,11 +330,19 @@ def test_every_ca_changes_in_the_same_phases(directory: Path) -> None:
     names = [name(text) for text in [*begun.values(), *finish.values()]]
     assert len({*names}) == len(names), "ZooKeeper keeps what it trusts by name"
     assert max(map(len, names)) <= len("CN=") + 64, "of X.509"
-    for one, of_it in SIGNED.items():
-        assert trust[one] == leaves[one] == begun[one] + finish[one]
-        assert signed_by(former, begun[one]) == signed_by(states[0], begun[one]) == of_it
+    for authority_file, of_it in SIGNED.items():
+        assert (
+            trust[authority_file]
+            == leaves[authority_file]
+            == begun[authority_file] + finish[authority_file]
+        )
+        assert (
+            signed_by(former, begun[authority_file])
+            == signed_by(states[0], begun[authority_file])
+            == of_it
+        )
         for state in states[1:]:
-            assert signed_by(state, finish[one]) == of_it
+            assert signed_by(state, finish[authority_file]) == of_it
     assert {RECORD, *map(authorities.next_key_file, CAS)}.isdisjoint(stored(directory))
     assert whole(directory).certificates == states[-1].certificates
 
@@ -345,16 +359,16 @@ def test_in_no_phase_is_a_member_or_a_worker_refused(
     directory: Path, tls: Tls, names: tuple[str, str], authority: str
 ) -> None:
     def meet(client: Secrets, server: Secrets) -> None:
-        trusted = tuple(ca_change.authorities(one)[authority] for one in (client, server))
+        trusted = tuple(ca_change.authorities(secrets)[authority] for secrets in (client, server))
         tls.between(client, server, names, (trusted[0], trusted[1]))
 
     states = [whole(directory)]
     for _ in range(3):
         states.append(enter_all(directory))
         end(directory)
-    for one, other in pairwise(states):
-        meet(one, other)
-        meet(other, one)
+    for former, later in pairwise(states):
+        meet(former, later)
+        meet(later, former)
     for early, late in ((0, 2), (1, 3)):
         with pytest.raises(ssl.SSLError):
             meet(states[early], states[late])
@@ -368,13 +382,13 @@ def test_chosen_cas_change_and_the_others_stay(directory: Path, chosen: list[str
     end(directory)
     with pytest.raises(AnsibleError, match="rotate_ca"):
         enter_all(directory, chosen=CAS)
-    for given in (chosen, ()):
-        enter_all(directory, chosen=given)
+    for names in (chosen, ()):
+        enter_all(directory, chosen=names)
         end(directory)
     after = stored(directory)
-    signed = {f"certificates/{one}.pem" for name in chosen for one in SIGNED[name]}
+    signed = {f"certificates/{certificate}.pem" for name in chosen for certificate in SIGNED[name]}
     keys = {*map(authorities.key_file, chosen)}
-    assert {one for one in before if before[one] != after[one]} == {*chosen, *keys, *signed}
+    assert {name for name in before if before[name] != after[name]} == {*chosen, *keys, *signed}
     assert after.keys() == before.keys()
 
 
@@ -411,8 +425,8 @@ def test_without_the_key_of_the_next_ca_no_phase_begins_that_needs_it(
     before = stored(directory)
     with pytest.raises(AnsibleError) as refusal:
         enter_all(directory)
-    for part in (authorities.key_file(authority), authorities.next_key_file(authority)):
-        assert part in str(refusal.value)
+    for path in (authorities.key_file(authority), authorities.next_key_file(authority)):
+        assert path in str(refusal.value)
     assert ("kafka_ca_key" in str(refusal.value)) == (authority == "ca.pem")
     assert stored(directory) == before
 
@@ -420,15 +434,15 @@ def test_without_the_key_of_the_next_ca_no_phase_begins_that_needs_it(
 def test_the_sites_ca_replaces_that_of_kafka_alone(directory: Path, site: OutsideCa) -> None:
     whole(directory)
     for _ in range(3):
-        found = enter_all(directory, site.with_key)
+        completed = enter_all(directory, site.with_key)
         end(directory)
-    assert found.authority == site.with_key.certificate
-    known = ca_change.authorities(found)
-    assert len({*known.values()}) == len(known)
-    for given in (site.with_key, site.given):
+    assert completed.authority == site.with_key.certificate
+    certificates = ca_change.authorities(completed)
+    assert len({*certificates.values()}) == len(certificates)
+    for replacement in (site.with_key, site.given):
         with pytest.raises(AnsibleError, match="rotate_ca=connect"):
-            enter_all(directory, given)
-    assert enter_all(directory, site.given, ["connect-ca.pem"]).authority == found.authority
+            enter_all(directory, replacement)
+    assert enter_all(directory, site.given, ["connect-ca.pem"]).authority == completed.authority
 
 
 def test_a_ca_that_is_not_there_is_not_changed(directory: Path) -> None:
@@ -437,8 +451,8 @@ def test_a_ca_that_is_not_there_is_not_changed(directory: Path) -> None:
     with pytest.raises(AnsibleError, match=r"connect-ca\.pem.*run site\.yml"):
         site_run(
             directory,
-            step=lambda kept: authorities.enter(
-                kept, None, "id", back=False, chosen=["ca.pem", "connect-ca.pem"]
+            step=lambda recorded: authorities.enter(
+                recorded, None, "id", back=False, chosen=["ca.pem", "connect-ca.pem"]
             ),
         )
     assert stored(directory) == before
@@ -459,9 +473,9 @@ def test_back_to_the_former_ca(directory: Path, tls: Tls) -> None:
     end(directory)
     states.append(enter(directory, back=True))
     assert phase(directory) == "withdraw"
-    for one, other in pairwise(states):
-        tls.between(one, other)
-        tls.between(other, one)
+    for earlier, later in pairwise(states):
+        tls.between(earlier, later)
+        tls.between(later, earlier)
     assert states[-1].authority == former.authority
     end(directory)
     assert {RECORD, NEXT_KEY}.isdisjoint(stored(directory))
@@ -497,23 +511,23 @@ def test_from_a_ca_of_ours_to_the_sites(directory: Path, site: OutsideCa) -> Non
     with pytest.raises(AnsibleError, match=r"rotate_certificates\.yml -e rotate=ca"):
         site_run(directory, site.with_key)
     for _ in range(3):
-        found = enter(directory, site.with_key)
+        completed = enter(directory, site.with_key)
         assert NEXT_KEY not in stored(directory)
         end(directory)
-    assert found.authority == site.with_key.certificate
+    assert completed.authority == site.with_key.certificate
     assert "ca.key" not in stored(directory), "the site keeps its key"
     assert site_run(directory, site.with_key) == secrets.read(directory)
     without_end = Authority(site.with_key.certificate.rstrip(), site.with_key.key)
-    assert site_run(directory, without_end).authority == found.authority
+    assert site_run(directory, without_end).authority == completed.authority
 
 
 def test_from_the_sites_to_one_of_ours(directory: Path, site: OutsideCa) -> None:
     before = site_run(directory, site.with_key)
     for _ in range(3):
-        found = enter(directory)
+        completed = enter(directory)
         end(directory)
-    assert issuers(found).isdisjoint(issuers(before))
-    assert site_run(directory, brokers=2).authority == found.authority
+    assert issuers(completed).isdisjoint(issuers(before))
+    assert site_run(directory, brokers=2).authority == completed.authority
     assert "ca.key" in stored(directory)
 
 
@@ -554,14 +568,14 @@ def test_between_two_cas_of_a_site(directory: Path, site: OutsideCa) -> None:
 
 def test_two_that_the_same_root_has_signed(directory: Path, site: OutsideCa) -> None:
     first, second = (OutsideCa.new(f"Lower {number}", site) for number in (1, 2))
-    given = [
-        Authority(pem(one.certificate, site.certificate), one.with_key.key)
-        for one in (first, second)
+    intermediates = [
+        Authority(pem(intermediate.certificate, site.certificate), intermediate.with_key.key)
+        for intermediate in (first, second)
     ]
-    site_run(directory, given[0])
-    enter(directory, given[1])
+    site_run(directory, intermediates[0])
+    enter(directory, intermediates[1])
     end(directory)
-    assert issuers(enter(directory, given[1])) == {"CN=Lower 2"}
+    assert issuers(enter(directory, intermediates[1])) == {"CN=Lower 2"}
 
 
 @pytest.mark.parametrize("back", [True, False])
@@ -580,9 +594,9 @@ def test_a_renewed_ca_is_taken_in(directory: Path, site: OutsideCa, tls: Tls) ->
     after = site_run(directory, renewed)
     assert after.authority == renewed.certificate != before.authority
     assert site_run(directory, renewed) == after
-    for one, text in after.certificates.items():
+    for name, text in after.certificates.items():
         [leaf, chain] = x509.load_pem_x509_certificates(text.encode())
-        former = x509.load_pem_x509_certificate(before.certificates[one].encode())
+        former = x509.load_pem_x509_certificate(before.certificates[name].encode())
         assert leaf == former, "it is good as it is"
         assert pem(chain) == renewed.certificate
     tls.between(before, after)
@@ -593,7 +607,7 @@ def test_a_renewed_ca_is_taken_in(directory: Path, site: OutsideCa, tls: Tls) ->
 
 
 @pytest.mark.parametrize(
-    ("given", "reason"),
+    ("authority", "reason"),
     [
         (lambda site: site.given, "key is not given"),
         (
@@ -605,21 +619,21 @@ def test_a_renewed_ca_is_taken_in(directory: Path, site: OutsideCa, tls: Tls) ->
     ],
 )
 def test_a_new_ca_that_cannot_sign_is_refused(
-    directory: Path, site: OutsideCa, given: Any, reason: str
+    directory: Path, site: OutsideCa, authority: Any, reason: str
 ) -> None:
     site_run(directory)
     before = stored(directory)
     with pytest.raises(AnsibleError, match=reason) as refusal:
-        enter(directory, given(site))
+        enter(directory, authority(site))
     assert "hunter2" not in str(refusal.value)
     assert stored(directory) == before
 
 
 def test_the_ca_that_nodes_trust_is_no_new_one(directory: Path, site: OutsideCa) -> None:
     site_run(directory, site.with_key)
-    for given in (site.with_key, site.given, site.renewed().with_key):
+    for replacement in (site.with_key, site.given, site.renewed().with_key):
         with pytest.raises(AnsibleError, match="trust already"):
-            enter(directory, given)
+            enter(directory, replacement)
 
 
 def test_a_cluster_without_a_ca_has_none_to_change(directory: Path) -> None:
@@ -641,10 +655,10 @@ def test_a_damaged_record_is_refused(directory: Path) -> None:
 def test_without_storing_a_phase_is_only_returned(directory: Path) -> None:
     site_run(directory)
     before = stored(directory)
-    found = enter(directory, store=False)
+    completed = enter(directory, store=False)
     assert stored(directory) == before
-    assert found.authority != before["ca.pem"]
-    assert same_authority(found.authority, before["ca.pem"])
+    assert completed.authority != before["ca.pem"]
+    assert same_authority(completed.authority, before["ca.pem"])
 
 
 def test_a_phase_that_another_run_entered_is_not_completed(directory: Path) -> None:
@@ -660,8 +674,8 @@ def test_a_phase_that_another_run_entered_is_not_completed(directory: Path) -> N
     assert phase(directory) == "leaves"
 
 
-@pytest.mark.parametrize("left", [(RECORD, NEXT_KEY, "ca.key"), (RECORD, "ca.key"), (RECORD,)])
-def test_the_end_of_a_change_can_be_repeated(directory: Path, left: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("remaining", [(RECORD, NEXT_KEY, "ca.key"), (RECORD, "ca.key"), (RECORD,)])
+def test_the_end_of_a_change_can_be_repeated(directory: Path, remaining: tuple[str, ...]) -> None:
     site_run(directory)
     for _ in range(2):
         enter(directory)
@@ -670,9 +684,9 @@ def test_the_end_of_a_change_can_be_repeated(directory: Path, left: tuple[str, .
     before = stored(directory)
     end(directory)
     after = stored(directory)
-    for one in left:
-        (directory / one).write_text(before[one])
-    if NEXT_KEY not in left and "ca.key" in left:
+    for name in remaining:
+        (directory / name).write_text(before[name])
+    if NEXT_KEY not in remaining and "ca.key" in remaining:
         (directory / "ca.key").write_text(after["ca.key"])
     assert enter(directory) == finish
     end(directory)

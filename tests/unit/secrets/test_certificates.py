@@ -55,7 +55,7 @@ def key(pem: str) -> str:
 
 def openssl(*words: object) -> str:
     command = ["openssl", *map(str, words)]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout  # noqa: S603 - fixed words
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
 def verify(folder: Path, root: str, pem: str, *options: str) -> bool:
@@ -119,8 +119,8 @@ def test_a_node_has_each_of_its_names(
 ) -> None:
     kind = "-verify_ip" if ":" in name or name[0].isdigit() else "-verify_hostname"
     assert verify(tmp_path, authority.certificate, node, kind, name)
-    other = "10.0.0.2" if kind == "-verify_ip" else "k2"
-    assert not verify(tmp_path, authority.certificate, node, kind, other)
+    wrong_name = "10.0.0.2" if kind == "-verify_ip" else "k2"
+    assert not verify(tmp_path, authority.certificate, node, kind, wrong_name)
 
 
 def test_another_ca_has_not_signed_it(tmp_path: Path, node: str) -> None:
@@ -142,20 +142,20 @@ def test_a_store_has_key_certificate_and_chain_as_kafka_reads_them(
     [leaf, *chain] = certificates(pem)
     assert chain == certificates(site[1].certificate)
     assert leaf.subject.rfc4514_string() == "CN=k1"
-    found = serialization.load_pem_private_key(pem.encode(), password=None)
-    assert found.public_key() == leaf.public_key()
+    private_key = serialization.load_pem_private_key(pem.encode(), password=None)
+    assert private_key.public_key() == leaf.public_key()
 
 
 def test_two_certificates_have_nothing_in_common(authority: Authority, node: str) -> None:
-    other = issue(authority, NODE)
-    [first, second] = (certificates(pem)[0] for pem in (node, other))
+    second_pem = issue(authority, NODE)
+    [first, second] = (certificates(pem)[0] for pem in (node, second_pem))
     assert first.serial_number != second.serial_number
     assert first.public_key() != second.public_key()
 
 
 def test_a_host_whose_clock_is_behind_takes_it(authority: Authority, node: str) -> None:
-    for one in (authority.issuer, certificates(node)[0]):
-        assert one.not_valid_before_utc < NOW - datetime.timedelta(minutes=10)
+    for certificate in (authority.issuer, certificates(node)[0]):
+        assert certificate.not_valid_before_utc < NOW - datetime.timedelta(minutes=10)
 
 
 def test_the_ca_of_a_site_signs(tmp_path: Path, site: tuple[str, Authority]) -> None:
@@ -168,15 +168,15 @@ def test_the_ca_of_a_site_signs(tmp_path: Path, site: tuple[str, Authority]) -> 
 
 @pytest.mark.parametrize("algorithm", ["rsa:2048", "ed25519", "ed448"])
 def test_a_ca_of_another_algorithm_signs(tmp_path: Path, algorithm: str) -> None:
-    given = made_by_openssl(tmp_path, algorithm)
-    assert authority_problem(given, datetime.datetime.now(datetime.UTC)) == ""
-    pem = issue(given, NODE)
-    assert verify(tmp_path, given.certificate, pem, "-purpose", "sslserver")
+    external = made_by_openssl(tmp_path, algorithm)
+    assert authority_problem(external, datetime.datetime.now(datetime.UTC)) == ""
+    pem = issue(external, NODE)
+    assert verify(tmp_path, external.certificate, pem, "-purpose", "sslserver")
 
 
 def test_a_ca_whose_key_java_refuses_is_refused(tmp_path: Path) -> None:
-    given = made_by_openssl(tmp_path, "rsa:512")
-    assert "1024" in authority_problem(given, datetime.datetime.now(datetime.UTC))
+    external = made_by_openssl(tmp_path, "rsa:512")
+    assert "1024" in authority_problem(external, datetime.datetime.now(datetime.UTC))
 
 
 def made_by_openssl(directory: Path, algorithm: str) -> Authority:
@@ -205,9 +205,9 @@ def made_by_openssl(directory: Path, algorithm: str) -> Authority:
 
 
 def test_a_key_of_another_ca_is_refused(authority: Authority, site: tuple[str, Authority]) -> None:
-    for other in (site[1].key, new_authority("other").key):
+    for foreign_key in (site[1].key, new_authority("other").key):
         with pytest.raises(CertificateError, match="key"):
-            issue(replace(authority, key=other), NODE)
+            issue(replace(authority, key=foreign_key), NODE)
 
 
 @pytest.mark.parametrize("text", ["", "hunter2", "-----BEGIN PRIVATE KEY-----\nhunter2\n"])
@@ -221,26 +221,26 @@ def test_why_a_ca_cannot_be_used_is_said(
     authority: Authority, site: tuple[str, Authority], node: str
 ) -> None:
     now = datetime.datetime.now(datetime.UTC)
-    other = site[1]
-    for usable in (authority, other, replace(authority, key="")):
+    foreign_authority = site[1]
+    for usable in (authority, foreign_authority, replace(authority, key="")):
         assert authority_problem(usable, now) == ""
     wrong = (
-        replace(authority, key=other.key),
+        replace(authority, key=foreign_authority.key),
         replace(authority, key="no key"),
         replace(authority, certificate="no certificate"),
         Authority(node, node),
         replace(authority, certificate=authority.key + authority.certificate),
     )
-    assert all(authority_problem(one, now) for one in wrong)
-    assert not [one for one in wrong if one.key in authority_problem(one, now)]
+    assert all(authority_problem(broken, now) for broken in wrong)
+    assert not [broken for broken in wrong if broken.key in authority_problem(broken, now)]
     for years in (-50, 50):
         assert authority_problem(authority, now + datetime.timedelta(days=365 * years))
 
 
 @pytest.mark.parametrize(("days", "usable"), [(1, False), (3, True)])
 def test_a_ca_that_ends_soon_is_no_good(days: float, usable: bool) -> None:
-    for given in (OutsideCa.new("Site", days=days).with_key, OutsideCa.new("x", days=days).given):
-        assert (authority_problem(given, NOW) == "") is usable
+    for ending in (OutsideCa.new("Site", days=days).with_key, OutsideCa.new("x", days=days).given):
+        assert (authority_problem(ending, NOW) == "") is usable
 
 
 @pytest.mark.parametrize(("allowed", "usable"), [(None, 2), (1, 1), (0, 0)])
@@ -249,13 +249,15 @@ def test_a_ca_below_another_must_be_allowed_there(allowed: int | None, usable: i
     middle = OutsideCa.new("Middle", site)
     lower = OutsideCa.new("Lower", middle)
     for below, chain in enumerate(([site], [middle, site], [lower, middle, site])):
-        given = replace(chain[0].with_key, certificate=pem(*(one.certificate for one in chain)))
-        assert (authority_problem(given, NOW) == "") is (below <= usable)
+        chained = replace(
+            chain[0].with_key, certificate=pem(*(member.certificate for member in chain))
+        )
+        assert (authority_problem(chained, NOW) == "") is (below <= usable)
 
 
 def test_others_beside_a_ca_are_not_above_it() -> None:
-    first, other = OutsideCa.new("Site"), OutsideCa.new("Other", below=0)
-    both = replace(first.with_key, certificate=pem(first.certificate, other.certificate))
+    first, sibling = OutsideCa.new("Site"), OutsideCa.new("Other", below=0)
+    both = replace(first.with_key, certificate=pem(first.certificate, sibling.certificate))
     assert authority_problem(both, NOW) == ""
 
 
@@ -290,7 +292,7 @@ def test_a_good_one_stays(authority: Authority, node: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "wanted",
+    "desired",
     [
         replace(NODE, names=(*NAMES, "new.example.org")),
         replace(NODE, names=NAMES[:-1]),
@@ -299,9 +301,9 @@ def test_a_good_one_stays(authority: Authority, node: str) -> None:
     ids=["one more", "one less", "another principal"],
 )
 def test_one_for_other_names_is_replaced(
-    authority: Authority, node: str, wanted: Certificate
+    authority: Authority, node: str, desired: Certificate
 ) -> None:
-    assert renewal_reason(node, wanted, authority.certificate, NOW)
+    assert renewal_reason(node, desired, authority.certificate, NOW)
 
 
 def test_one_of_another_ca_is_replaced(
@@ -309,8 +311,8 @@ def test_one_of_another_ca_is_replaced(
 ) -> None:
     same_name = new_authority("Millrace test")
     assert same_name.issuer.subject == authority.issuer.subject
-    for other in (same_name, site[1]):
-        assert renewal_reason(node, NODE, other.certificate, NOW)
+    for foreign in (same_name, site[1]):
+        assert renewal_reason(node, NODE, foreign.certificate, NOW)
 
 
 @pytest.mark.parametrize(
@@ -342,5 +344,5 @@ def test_a_key_of_another_kind_is_another_key(authority: Authority, node: str) -
 def test_garbage_is_replaced(authority: Authority, node: str) -> None:
     for text in ("", "garbage", key(node), node.replace(key(node), ""), node[: len(node) // 4]):
         assert renewal_reason(text, NODE, authority.certificate, NOW)
-    for other in ("", "garbage"):
-        assert renewal_reason(node, NODE, other, NOW)
+    for broken in ("", "garbage"):
+        assert renewal_reason(node, NODE, broken, NOW)

@@ -46,11 +46,11 @@ def test_other_content_is_refused_and_kept(path: Path, content: str) -> None:
     path.write_text(content)
     with pytest.raises(AnsibleError) as refusal:
         cluster_id.keep(path)
-    found, error = cluster_id.read(path)
-    assert found == ""
+    stored_id, error = cluster_id.read(path)
+    assert stored_id == ""
     assert error in str(refusal.value)
-    for part in (str(path), repr(content.strip()[:60])[:-1]):
-        assert part in error
+    for text in (str(path), repr(content.strip()[:60])[:-1]):
+        assert text in error
     assert path.read_text() == content
 
 
@@ -61,6 +61,6 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
 
 
 def test_a_directory_in_its_place_is_named(tmp_path: Path) -> None:
-    found, error = cluster_id.read(tmp_path)
-    assert found == ""
+    stored_id, error = cluster_id.read(tmp_path)
+    assert stored_id == ""
     assert str(tmp_path) in error

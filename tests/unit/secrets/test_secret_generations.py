@@ -40,20 +40,20 @@ def rotate(directory: Path, *users: str, store: bool = True) -> Secrets:
     return secrets.replace(directory, users, [], store=store)
 
 
-def store_of(kept: Secrets) -> Store:
-    assert kept.store
-    return kept.store
+def store_of(recorded: Secrets) -> Store:
+    assert recorded.store
+    return recorded.store
 
 
-def deployed(kept: Secrets) -> Generation:
+def deployed(recorded: Secrets) -> Generation:
     """What a host has that was deployed with secrets."""
-    found = secret_store.deployed_with(json.loads(store_of(kept).record(KAFKA)), KAFKA)
-    assert found
-    return found
+    generation = secret_store.deployed_with(json.loads(store_of(recorded).record(KAFKA)), KAFKA)
+    assert generation
+    return generation
 
 
-def is_refused(kept: Secrets, generation: Generation) -> bool:
-    return not secret_store.contains(kept.store, generation)
+def is_refused(recorded: Secrets, generation: Generation) -> bool:
+    return not secret_store.contains(recorded.store, generation)
 
 
 def test_a_directory_has_a_generation_from_the_first_run_on(directory: Path) -> None:
@@ -69,8 +69,8 @@ def test_a_directory_without_secrets_has_none(directory: Path) -> None:
         pass
     secrets.replaced(directory, ["admin"])
     assert secrets.read(directory).store is None
-    found = small.kafka(1, 1, kafka_security="open")
-    opened = replace(found.inventory, secrets=secrets.read(directory))
+    deployment = small.kafka(1, 1, kafka_security="open")
+    opened = replace(deployment.inventory, secrets=secrets.read(directory))
     assert resolve(opened).secrets_record("b1") == {}
 
 
@@ -90,10 +90,12 @@ def test_each_change_is_one(directory: Path) -> None:
             pass
         now = secrets.read(directory)
         assert is_refused(before, deployed(now))
-        assert not any(is_refused(now, one) for one in generations)
+        assert not any(is_refused(now, generation) for generation in generations)
         generations.append(deployed(now))
-    assert len({one.name for one in generations}) == len(generations)
-    assert [one.number for one in generations] == sorted({one.number for one in generations})
+    assert len({generation.name for generation in generations}) == len(generations)
+    assert [generation.number for generation in generations] == sorted(
+        {generation.number for generation in generations}
+    )
 
 
 def test_an_older_copy_is_refused_also_after_a_run_has_changed_it(
@@ -122,23 +124,23 @@ def test_copies_from_before_there_were_generations_agree_on_the_first(
 ) -> None:
     complete(directory)
     (directory / secret_store.FILE).unlink()
-    copy, other = tmp_path / "copy", tmp_path / "other"
+    copy, second_copy = tmp_path / "copy", tmp_path / "other"
     shutil.copytree(directory, copy)
-    shutil.copytree(directory, other)
-    (other / "passwords/admin").write_text("newer")
+    shutil.copytree(directory, second_copy)
+    (second_copy / "passwords/admin").write_text("newer")
     first = deployed(complete(directory))
     assert not is_refused(complete(copy), first)
-    assert is_refused(complete(other), first)
+    assert is_refused(complete(second_copy), first)
     (copy / "passwords/admin").write_text("newer by hand")
     assert is_refused(secrets.read(directory), deployed(complete(copy)))
 
 
 def test_nothing_on_a_host_tells_of_the_secrets(directory: Path) -> None:
-    kept = complete(directory)
-    text = store_of(kept).record(KAFKA)
-    assert not [one for one in stored(directory).values() if one.strip() in text]
-    assert store_of(kept).digest not in f"{text}{kept.store}"
-    cluster = resolve(replace(closed(directory).inventory, secrets=kept))
+    recorded = complete(directory)
+    text = store_of(recorded).record(KAFKA)
+    assert not [secret for secret in stored(directory).values() if secret.strip() in text]
+    assert store_of(recorded).digest not in f"{text}{recorded.store}"
+    cluster = resolve(replace(closed(directory).inventory, secrets=recorded))
     entry = cluster.host_files("b1")[secret_record.RECORD]
     assert (entry["content"], entry["mode"]) == (text, "0600")
 
@@ -180,8 +182,8 @@ def test_a_record_that_a_host_has_made_up_is_none(wrong: dict[str, object]) -> N
 def test_a_generation_after_the_last_number_is_one_that_counts(directory: Path) -> None:
     foreign = Generation("x", secret_store.MOST_NUMBER, "today", "anna")
     complete(directory)
-    kept = secrets.accept(secrets.read(directory), [foreign], [], store=True)
-    assert deployed(kept) == store_of(kept).generation
+    recorded = secrets.accept(secrets.read(directory), [foreign], [], store=True)
+    assert deployed(recorded) == store_of(recorded).generation
 
 
 # Passwords that may replace others
@@ -219,12 +221,12 @@ def test_a_rotation_that_ends_before_it_has_stored_a_password_is_none(
     write = secrets._write
     for allowed, marked in ((0, ()), (1, ("admin",)), (2, ("admin",))):
         former = stored(directory)["passwords/admin"]
-        left = [allowed]
+        remaining = [allowed]
 
-        def ended(path: Path, text: str, left: list[int] = left) -> None:
-            if not left[0]:
+        def ended(path: Path, text: str, remaining: list[int] = remaining) -> None:
+            if not remaining[0]:
                 raise KeyboardInterrupt
-            left[0] -= 1
+            remaining[0] -= 1
             write(path, text)
 
         monkeypatch.setattr(secrets, "_write", ended)
@@ -248,10 +250,10 @@ def test_a_directory_that_is_accepted_comes_after_what_hosts_have(
     assert store_of(secrets.read(copy)) == store_of(older)
     accepted = secrets.accept(older, [newer], ["admin"], store=True)
     assert store_of(secrets.read(copy)) == store_of(accepted)
-    for kept in (planned, accepted):
-        assert not is_refused(kept, newer)
-        assert deployed(kept).number == newer.number + 1
-        assert store_of(kept).replacing == ("admin",)
+    for recorded in (planned, accepted):
+        assert not is_refused(recorded, newer)
+        assert deployed(recorded).number == newer.number + 1
+        assert store_of(recorded).replacing == ("admin",)
     assert is_refused(secrets.read(directory), deployed(accepted)), "the other one is now older"
     assert complete(copy).store == accepted.store
 
@@ -259,7 +261,7 @@ def test_a_directory_that_is_accepted_comes_after_what_hosts_have(
 def test_passwords_of_the_inventory_replace_all_others(directory: Path) -> None:
     user = {"name": "billing", "password": "of-a-vault"}
     (node, *_) = closed(directory, kafka_users=[user]).brokers
-    assert {one.name for one in node.security.users if node.security.may_replace(one)} == {
+    assert {user.name for user in node.security.users if node.security.may_replace(user)} == {
         "billing"
     }
 

@@ -55,9 +55,9 @@ def directory(tmp_path: Path) -> Path:
 
 
 def complete(
-    directory: Path, given: Authority | None = None, *, store: bool = True, **variables: Any
+    directory: Path, authority: Authority | None = None, *, store: bool = True, **variables: Any
 ) -> Secrets:
-    return secrets.complete(closed(directory, **variables), given, store=store)
+    return secrets.complete(closed(directory, **variables), authority, store=store)
 
 
 def mode(path: Path) -> int:
@@ -80,9 +80,13 @@ def test_what_is_stored_is_read(directory: Path) -> None:
 
 def test_the_key_of_the_ca_is_not_read(directory: Path) -> None:
     complete(directory)
-    found = secrets.read(directory)
+    stored_secrets = secrets.read(directory)
     private = (directory / "ca.key").read_text()
-    assert private not in (found.authority, *found.certificates.values(), *found.texts.values())
+    assert private not in (
+        stored_secrets.authority,
+        *stored_secrets.certificates.values(),
+        *stored_secrets.texts.values(),
+    )
 
 
 def test_a_file_that_cannot_be_read_is_an_error(directory: Path) -> None:
@@ -93,19 +97,19 @@ def test_a_file_that_cannot_be_read_is_an_error(directory: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "expected"),
+    ("configured", "expected"),
     [("", "/i/.secrets"), ("/srv/secrets", "/srv/secrets"), ("../secrets", "/i/../secrets")],
 )
 def test_secrets_are_beside_the_inventory_unless_it_says_otherwise(
-    given: str, expected: str
+    configured: str, expected: str
 ) -> None:
-    assert secrets.directory_of(given, "/i") == Path(expected)
+    assert secrets.directory_of(configured, "/i") == Path(expected)
 
 
-@pytest.mark.parametrize("given", ["secrets", "secrets/.own", "."])
-def test_secrets_are_not_read_as_inventory(tmp_path: Path, given: str) -> None:
+@pytest.mark.parametrize("configured", ["secrets", "secrets/.own", "."])
+def test_secrets_are_not_read_as_inventory(tmp_path: Path, configured: str) -> None:
     with pytest.raises(AnsibleError, match="begins with a dot"):
-        secrets.directory_of(given, str(tmp_path), [str(tmp_path)])
+        secrets.directory_of(configured, str(tmp_path), [str(tmp_path)])
 
 
 def test_secrets_that_ansible_does_not_read_may_be_beside_the_inventory(tmp_path: Path) -> None:
@@ -130,9 +134,9 @@ def test_what_is_missing_is_made_once(directory: Path) -> None:
     assert before.keys() == FILES
     assert complete(directory) == first
     assert stored(directory) == before
-    found = resolve(replace(closed(directory).inventory, secrets=first))
-    for node in found.kafka.values():
-        assert found.missing_secrets(node.name, "kafka") == []
+    resolved = resolve(replace(closed(directory).inventory, secrets=first))
+    for node in resolved.kafka.values():
+        assert resolved.missing_secrets(node.name, "kafka") == []
         assert node.security.users_without_password == []
 
 
@@ -157,23 +161,23 @@ def test_a_file_that_others_could_read_is_closed(directory: Path) -> None:
 
 
 def test_passwords_differ_and_cannot_be_guessed(directory: Path) -> None:
-    found = complete(directory).passwords
-    assert len({*found.values()}) == len(found) == 2
-    assert all(len(one) >= 22 and one.isalnum() for one in found.values())
+    passwords = complete(directory).passwords
+    assert len({*passwords.values()}) == len(passwords) == 2
+    assert all(len(password) >= 22 and password.isalnum() for password in passwords.values())
 
 
 def test_without_storing_nothing_is_written(directory: Path) -> None:
-    found = complete(directory, store=False)
-    assert found.authority
-    assert found.certificates.keys() == {"b1/node", "b1/clients", "c1/node"}
-    assert found.passwords.keys() == {"admin", "ledger"}
+    planned = complete(directory, store=False)
+    assert planned.authority
+    assert planned.certificates.keys() == {"b1/node", "b1/clients", "c1/node"}
+    assert planned.passwords.keys() == {"admin", "ledger"}
     assert not directory.exists()
-    kept = complete(directory)
+    completed = complete(directory)
     before = stored(directory)
-    more = complete(directory, store=False, brokers=2)
+    enlarged = complete(directory, store=False, brokers=2)
     assert stored(directory) == before
-    assert more.certificates.keys() - kept.certificates.keys() == {"b2/node", "b2/clients"}
-    assert more.authority == kept.authority
+    assert enlarged.certificates.keys() - completed.certificates.keys() == {"b2/node", "b2/clients"}
+    assert enlarged.authority == completed.authority
 
 
 def test_what_is_there_stays_when_something_is_added(directory: Path) -> None:
@@ -188,8 +192,8 @@ def test_what_is_there_stays_when_something_is_added(directory: Path) -> None:
 
 def test_a_certificate_for_other_names_is_replaced_alone(directory: Path) -> None:
     first = complete(directory)
-    own = {"b1": {"kafka_advertised_host": "new.example.org"}}
-    second = secrets.complete(closed(directory, of_hosts=own), None, store=True)
+    of_hosts = {"b1": {"kafka_advertised_host": "new.example.org"}}
+    second = secrets.complete(closed(directory, of_hosts=of_hosts), None, store=True)
     changed = {k for k, pem in first.certificates.items() if second.certificates[k] != pem}
     assert changed == {"b1/node", "b1/clients"}
     assert secrets.read(directory) == second
@@ -205,14 +209,14 @@ def test_a_damaged_certificate_is_replaced(directory: Path) -> None:
 
 
 def test_an_open_cluster_needs_none(directory: Path) -> None:
-    found = complete(directory, kafka_security=security.OPEN)
-    assert found == Secrets(str(directory))
+    completed = complete(directory, kafka_security=security.OPEN)
+    assert completed == Secrets(str(directory))
     assert not directory.exists()
 
 
 def test_keys_of_the_inventory_need_none(directory: Path) -> None:
-    own = {"ssl.keystore.location": "/etc/kafka/tls/node.pem"}
-    assert complete(directory, kafka_config=own).certificates == {}
+    configured = {"ssl.keystore.location": "/etc/kafka/tls/node.pem"}
+    assert complete(directory, kafka_config=configured).certificates == {}
     assert stored(directory).keys() == {"passwords/admin", "passwords/ledger"}
 
 
@@ -221,16 +225,20 @@ SPARK = {"spark_secret", "spark_ui_key", "spark_ui_token", "spark_session_ui_key
 
 def of_spark(directory: Path, *, store: bool = True) -> Secrets:
     """Complete the secrets of a closed Spark."""
-    found = spark(["m1"], {}, spark_security=security.STANDARD)
-    kept = secrets.read(directory)
-    return secrets.complete(resolve(replace(found.inventory, secrets=kept)), None, store=store)
+    deployment = spark(["m1"], {}, spark_security=security.STANDARD)
+    recorded = secrets.read(directory)
+    return secrets.complete(
+        resolve(replace(deployment.inventory, secrets=recorded)), None, store=store
+    )
 
 
 def test_spark_has_a_secret_and_a_token_of_its_web_interfaces(directory: Path) -> None:
-    found = of_spark(directory)
-    assert stored(directory).keys() == found.texts.keys() == SPARK
-    assert found.texts["spark_ui_token"] == security.bearer_token(found.texts["spark_ui_key"])
-    assert of_spark(directory) == found
+    completed = of_spark(directory)
+    assert stored(directory).keys() == completed.texts.keys() == SPARK
+    assert completed.texts["spark_ui_token"] == security.bearer_token(
+        completed.texts["spark_ui_key"]
+    )
+    assert of_spark(directory) == completed
 
 
 @pytest.mark.parametrize(
@@ -247,19 +255,19 @@ def test_what_spark_lacks_is_made_alone(directory: Path, missing: list[str], new
     first = of_spark(directory)
     for name in missing:
         (directory / name).unlink()
-    found = of_spark(directory)
-    assert {name for name in SPARK if found.texts[name] != first.texts[name]} == new
-    assert stored(directory) == found.texts
+    completed = of_spark(directory)
+    assert {name for name in SPARK if completed.texts[name] != first.texts[name]} == new
+    assert stored(directory) == completed.texts
 
 
 def test_replaced_secrets_are_stored_and_others_stay(directory: Path) -> None:
     first = of_spark(directory)
-    found = secrets.replace(directory, ["app"], ["spark_ui_key"], store=True)
-    assert secrets.read(directory) == found
-    assert found.passwords.keys() == {"app"}
-    assert found.texts["spark_secret"] == first.texts["spark_secret"]
-    assert found.texts["spark_ui_token"] == security.bearer_token(found.texts["spark_ui_key"])
-    assert found.texts["spark_ui_token"] != first.texts["spark_ui_token"]
+    replaced = secrets.replace(directory, ["app"], ["spark_ui_key"], store=True)
+    assert secrets.read(directory) == replaced
+    assert replaced.passwords.keys() == {"app"}
+    assert replaced.texts["spark_secret"] == first.texts["spark_secret"]
+    assert replaced.texts["spark_ui_token"] == security.bearer_token(replaced.texts["spark_ui_key"])
+    assert replaced.texts["spark_ui_token"] != first.texts["spark_ui_token"]
 
 
 # The CA
@@ -276,19 +284,19 @@ def test_without_the_key_of_the_ca_no_certificate_is_made(directory: Path) -> No
 
 
 def test_a_site_gives_its_ca(directory: Path) -> None:
-    given = new_authority("Site")
-    found = complete(directory, given)
-    assert found.authority == given.certificate == (directory / "ca.pem").read_text()
+    authority = new_authority("Site")
+    completed = complete(directory, authority)
+    assert completed.authority == authority.certificate == (directory / "ca.pem").read_text()
     assert "ca.key" not in stored(directory), "the site keeps its key"
-    assert complete(directory, given) == found
-    leaf = x509.load_pem_x509_certificate(found.certificates["b1/node"].encode())
-    leaf.verify_directly_issued_by(given.issuer)
+    assert complete(directory, authority) == completed
+    leaf = x509.load_pem_x509_certificate(completed.certificates["b1/node"].encode())
+    leaf.verify_directly_issued_by(authority.issuer)
 
 
 def test_a_site_whose_key_is_not_its_certificates_is_refused(directory: Path) -> None:
-    given = replace(new_authority("Site"), key=new_authority("Site").key)
+    authority = replace(new_authority("Site"), key=new_authority("Site").key)
     with pytest.raises(AnsibleError, match="key"):
-        complete(directory, given)
+        complete(directory, authority)
     assert stored(directory) == {}
 
 
@@ -308,8 +316,8 @@ def test_the_key_of_a_ca_whose_certificate_is_missing_is_kept(directory: Path) -
     with pytest.raises(AnsibleError, match=r"ca\.pem is missing"):
         complete(directory)
     assert stored(directory) == before
-    found = closed(directory)
-    assert found.missing_secrets("b1", "kafka") == ["ca.pem"]
+    deployment = closed(directory)
+    assert deployment.missing_secrets("b1", "kafka") == ["ca.pem"]
 
 
 def test_a_ca_that_was_made_in_part_is_made_anew(directory: Path) -> None:
@@ -321,28 +329,28 @@ def test_a_ca_that_was_made_in_part_is_made_anew(directory: Path) -> None:
 
 def test_a_name_that_no_certificate_can_have_is_an_error(directory: Path) -> None:
     groups = {"kafka_brokers": ["käfka"], "kafka_controllers": ["käfka"]}
-    found = cluster(groups, kafka_node_id=1, kafka_security=security.STANDARD)
-    known = resolve(replace(found.inventory, secrets=Secrets(str(directory))))
+    deployment = cluster(groups, kafka_node_id=1, kafka_security=security.STANDARD)
+    resolved = resolve(replace(deployment.inventory, secrets=Secrets(str(directory))))
     with pytest.raises(AnsibleError, match="käfka"):
-        secrets.complete(known, None, store=True)
+        secrets.complete(resolved, None, store=True)
 
 
 def test_an_address_in_another_notation_is_the_same(directory: Path) -> None:
-    own = {"b1": {"kafka_advertised_host": "[2001:DB8:0::1]"}}
-    found = closed(directory, of_hosts=own)
-    first = secrets.complete(found, None, store=True)
-    assert secrets.complete(found, None, store=True) == first
+    of_hosts = {"b1": {"kafka_advertised_host": "[2001:DB8:0::1]"}}
+    deployment = closed(directory, of_hosts=of_hosts)
+    first = secrets.complete(deployment, None, store=True)
+    assert secrets.complete(deployment, None, store=True) == first
 
 
 # Several at once, and failures
 
 
 def test_two_runs_at_once_agree(directory: Path) -> None:
-    found = closed(directory)
+    deployment = closed(directory)
     with ThreadPoolExecutor(4) as pool:
-        runs = [pool.submit(secrets.complete, found, None, store=True) for _ in range(4)]
+        runs = [pool.submit(secrets.complete, deployment, None, store=True) for _ in range(4)]
         results = [run.result() for run in runs]
-    assert [one == results[0] for one in results] == [True] * 4
+    assert [result == results[0] for result in results] == [True] * 4
     assert secrets.read(directory) == results[0]
 
 
@@ -355,8 +363,8 @@ def test_a_place_that_cannot_be_written_is_named(directory: Path) -> None:
 
 def kafka_at(directory: Path) -> Cluster:
     """Return a closed cluster whose directory was not read."""
-    found = kafka(1, 1, kafka_security=security.STANDARD)
-    return resolve(replace(found.inventory, secrets=Secrets(str(directory))))
+    deployment = kafka(1, 1, kafka_security=security.STANDARD)
+    return resolve(replace(deployment.inventory, secrets=Secrets(str(directory))))
 
 
 # ZooKeeper
@@ -365,11 +373,11 @@ def kafka_at(directory: Path) -> Cluster:
 def ensemble(directory: Path, **variables: Any) -> Secrets:
     """Complete the secrets of a closed ensemble with a broker."""
     groups = {"zookeeper": ["z1"], "kafka_brokers": ["b1"]}
-    own = {"z1": {"zookeeper_id": 1}, "b1": {"kafka_node_id": 1}}
+    ids = {"z1": {"zookeeper_id": 1}, "b1": {"kafka_node_id": 1}}
     variables = {"zookeeper_security": "standard", "kafka_version": "3.9.2", **variables}
-    found = cluster(groups, own, **variables)
+    deployment = cluster(groups, ids, **variables)
     return secrets.complete(
-        resolve(replace(found.inventory, secrets=secrets.read(directory))), None, store=True
+        resolve(replace(deployment.inventory, secrets=secrets.read(directory))), None, store=True
     )
 
 
@@ -381,8 +389,10 @@ def test_an_ensemble_has_a_ca_of_its_own(directory: Path) -> None:
         name: x509.load_pem_x509_certificate(pem.encode()).issuer.rfc4514_string()
         for name, pem in made.certificates.items()
     }
-    every = {issuers[name] for name in ("z1/ensemble-zookeeper", "b1/ensemble-kafka", "b1/node")}
-    assert len(every) == 3, "a key of one kind is worth nothing as another"
+    authorities = {
+        issuers[name] for name in ("z1/ensemble-zookeeper", "b1/ensemble-kafka", "b1/node")
+    }
+    assert len(authorities) == 3, "a key of one kind is worth nothing as another"
     before = stored(directory)
     ensemble(directory, kafka_security="standard")
     assert stored(directory) == before
@@ -399,16 +409,16 @@ def test_a_missing_ca_of_the_ensemble_is_not_replaced(directory: Path) -> None:
     (directory / authorities.ENSEMBLE_CERTIFICATE).unlink()
     with pytest.raises(AnsibleError) as refusal:
         ensemble(directory)
-    for part in (authorities.ENSEMBLE_CERTIFICATE, "/etc/zookeeper/certificates"):
-        assert part in str(refusal.value)
+    for name in (authorities.ENSEMBLE_CERTIFICATE, "/etc/zookeeper/certificates"):
+        assert name in str(refusal.value)
 
 
 def of_earlier_state(directory: Path) -> Secrets:
     """Secrets of a time when the members' CA signed the certificates of clients, too."""
     made = ensemble(directory)
     members = Authority(made.zookeeper_authority, read_text(directory, "zookeeper-ca.key"))
-    wanted = Certificate("b1/ensemble-kafka", "", "kafka", ("b1",), client=True)
-    secrets.keep(directory, f"certificates/{wanted.name}.pem", issue(members, wanted))
+    certificate = Certificate("b1/ensemble-kafka", "", "kafka", ("b1",), client=True)
+    secrets.keep(directory, f"certificates/{certificate.name}.pem", issue(members, certificate))
     for name in (authorities.CLIENTS_CERTIFICATE, "zookeeper-clients-ca.key"):
         (directory / name).unlink()
     return secrets.read(directory)
@@ -432,8 +442,8 @@ def test_a_missing_ca_of_the_ensembles_clients_is_not_replaced(directory: Path) 
     (directory / authorities.CLIENTS_CERTIFICATE).unlink()
     with pytest.raises(AnsibleError) as refusal:
         ensemble(directory)
-    for part in (authorities.CLIENTS_CERTIFICATE, zookeeper_tls.clients_path()):
-        assert part in str(refusal.value)
+    for path in (authorities.CLIENTS_CERTIFICATE, zookeeper_tls.clients_path()):
+        assert path in str(refusal.value)
 
 
 def test_secrets_of_kafka_do_not_stand_in_the_way_of_an_ensemble(directory: Path) -> None:
@@ -448,9 +458,9 @@ def workers(directory: Path, **variables: Any) -> Secrets:
     """Complete the secrets of a closed group of Kafka Connect beside Kafka."""
     groups = {"kafka_brokers": ["b1"], "kafka_controllers": ["b1"], "kafka_connect": ["w1"]}
     variables = {"kafka_node_id": 1, "connect_security": "standard", **variables}
-    found = cluster(groups, cluster_id="4L6g3nShT-eMCtK--X86sw", **variables)
+    deployment = cluster(groups, cluster_id="4L6g3nShT-eMCtK--X86sw", **variables)
     return secrets.complete(
-        resolve(replace(found.inventory, secrets=secrets.read(directory))), None, store=True
+        resolve(replace(deployment.inventory, secrets=secrets.read(directory))), None, store=True
     )
 
 
@@ -467,8 +477,8 @@ def test_workers_of_kafka_connect_have_a_ca_of_their_own(directory: Path) -> Non
 
 def test_a_database_has_a_certificate_of_that_ca_and_passwords(directory: Path) -> None:
     groups = {"kafka_connect": ["w1"], "postgresql": ["d1"]}
-    found = cluster(groups, connect_security="standard")
-    inventory = replace(found.inventory, secrets=secrets.read(directory))
+    deployment = cluster(groups, connect_security="standard")
+    inventory = replace(deployment.inventory, secrets=secrets.read(directory))
     made = secrets.complete(resolve(inventory), None, store=True)
     assert made.connect_authority in made.certificates["d1/postgresql"]
     passwords = [made.texts[f"postgresql_{user}"] for user in ("owner", "debezium", "sink")]
@@ -488,17 +498,17 @@ def test_a_missing_ca_of_the_workers_is_not_replaced(directory: Path) -> None:
     (directory / authorities.CONNECT_CERTIFICATE).unlink()
     with pytest.raises(AnsibleError) as refusal:
         workers(directory)
-    for part in (authorities.CONNECT_CERTIFICATE, "/etc/connect/certificates"):
-        assert part in str(refusal.value)
+    for path in (authorities.CONNECT_CERTIFICATE, "/etc/connect/certificates"):
+        assert path in str(refusal.value)
 
 
 def registry(directory: Path, **variables: Any) -> Secrets:
     """Complete the secrets of a closed schema registry beside Kafka."""
     groups = {"kafka_brokers": ["b1"], "kafka_controllers": ["b1"], "schema_registry": ["r1"]}
     variables = {"kafka_node_id": 1, "schema_registry_security": "standard", **variables}
-    found = cluster(groups, cluster_id="4L6g3nShT-eMCtK--X86sw", **variables)
+    deployment = cluster(groups, cluster_id="4L6g3nShT-eMCtK--X86sw", **variables)
     return secrets.complete(
-        resolve(replace(found.inventory, secrets=secrets.read(directory))), None, store=True
+        resolve(replace(deployment.inventory, secrets=secrets.read(directory))), None, store=True
     )
 
 
@@ -527,19 +537,19 @@ def test_users_of_the_schema_registry_and_of_kafka_have_passwords_of_their_own(
     made = registry(directory, kafka_security="standard", schema_registry_users=users)
     assert made.passwords["schema_registry/admin"] != made.passwords["admin"]
     assert (directory / "passwords/schema_registry/writer").stat().st_mode & 0o077 == 0
-    given = [{**users[1], "password": "a-password-of-theirs"}]
+    configured = [{**users[1], "password": "a-password-of-theirs"}]
     (directory / "passwords/schema_registry/writer").unlink()
-    left = registry(directory, kafka_security="standard", schema_registry_users=given)
-    assert "schema_registry/writer" not in left.passwords
+    completed = registry(directory, kafka_security="standard", schema_registry_users=configured)
+    assert "schema_registry/writer" not in completed.passwords
 
 
 def watching(directory: Path, **variables: Any) -> Secrets:
     """Complete the secrets of a broker and of what watches it."""
     groups = {"kafka_brokers": ["b1"], "kafka_controllers": ["b1"], "monitoring": ["m1"]}
     variables = {"metrics_security": "standard", "monitoring_security": "standard", **variables}
-    found = cluster(groups, cluster_id="4L6g3nShT-eMCtK--X86sw", kafka_node_id=1, **variables)
+    deployment = cluster(groups, cluster_id="4L6g3nShT-eMCtK--X86sw", kafka_node_id=1, **variables)
     return secrets.complete(
-        resolve(replace(found.inventory, secrets=secrets.read(directory))), None, store=True
+        resolve(replace(deployment.inventory, secrets=secrets.read(directory))), None, store=True
     )
 
 
@@ -562,8 +572,8 @@ def test_a_new_password_of_monitoring_has_a_new_digest(directory: Path, digest: 
     if digest is not None:
         (directory / "monitoring_password_hash").write_text(digest)
     made = watching(directory)
-    password, found = (made.texts[f"monitoring_password{end}"] for end in ("", "_hash"))
-    assert bcrypt.checkpw(password.encode(), found.encode())
+    password, digest_text = (made.texts[f"monitoring_password{end}"] for end in ("", "_hash"))
+    assert bcrypt.checkpw(password.encode(), digest_text.encode())
 
 
 def test_open_monitoring_needs_a_key_of_the_console_alone(directory: Path) -> None:

@@ -103,17 +103,19 @@ def test_a_request_says_all_that_the_certificate_is_to_have(
         ("b1/node", "CN=kafka-nodes", [SERVER, CLIENT]),
         ("b1/clients", "CN=b1", [SERVER]),
     ):
-        found = x509.load_pem_x509_csr(request(directory, name).encode())
-        assert found.is_signature_valid
-        assert found.subject.rfc4514_string() == principal
-        names = found.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        signing_request = x509.load_pem_x509_csr(request(directory, name).encode())
+        assert signing_request.is_signature_valid
+        assert signing_request.subject.rfc4514_string() == principal
+        names = signing_request.extensions.get_extension_for_class(
+            x509.SubjectAlternativeName
+        ).value
         assert set(names.get_values_for_type(x509.DNSName)) == {"b1", "localhost"}
-        usage = found.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
+        usage = signing_request.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
         assert list(usage) == purposes
         path = directory / f"requests/{name}.key"
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
         key = serialization.load_pem_private_key(path.read_bytes(), password=None)
-        assert key.public_key() == found.public_key()
+        assert key.public_key() == signing_request.public_key()
 
 
 def test_check_mode_writes_no_request(directory: Path, site: OutsideCa) -> None:
@@ -142,18 +144,18 @@ def test_a_request_for_former_names_is_made_anew(directory: Path, site: OutsideC
 
 
 def test_signed_certificates_are_taken_in(directory: Path, site: OutsideCa) -> None:
-    found = deployed(directory, site)
-    assert found.authority == site.given.certificate
-    assert found.certificates.keys() == {*NAMES}
-    for name, text in found.certificates.items():
+    deployed_secrets = deployed(directory, site)
+    assert deployed_secrets.authority == site.given.certificate
+    assert deployed_secrets.certificates.keys() == {*NAMES}
+    for name, text in deployed_secrets.certificates.items():
         assert text.startswith("-----BEGIN PRIVATE KEY-----")
         assert has_key(text, text)
         assert (directory / f"certificates/{name}.pem").read_text() == text
         [leaf, root] = x509.load_pem_x509_certificates(text.encode())
         leaf.verify_directly_issued_by(root)
     assert not [name for name in stored(directory) if name.startswith(("requests", "signed"))]
-    assert secrets.read(directory) == found
-    assert complete(directory, site) == found
+    assert secrets.read(directory) == deployed_secrets
+    assert complete(directory, site) == deployed_secrets
     assert secrets.waiting_requests(outside(directory, site)) == ""
 
 
@@ -172,27 +174,27 @@ def test_those_that_signed_it_follow_in_their_order(directory: Path, site: Outsi
     lower = OutsideCa.new("Lower", upper)
     requested(directory, site)
     for name in NAMES:
-        others = pem(site.certificate, upper.certificate, lower.certificate)
-        put(directory, name, lower.sign(request(directory, name)) + others)
-    found = complete(directory, site)
-    chain = x509.load_pem_x509_certificates(found.certificates["c1/node"].encode())
-    assert [one.subject for one in chain[1:]] == [
-        one.certificate.subject for one in (lower, upper, site)
+        chain_above = pem(site.certificate, upper.certificate, lower.certificate)
+        put(directory, name, lower.sign(request(directory, name)) + chain_above)
+    completed = complete(directory, site)
+    chain = x509.load_pem_x509_certificates(completed.certificates["c1/node"].encode())
+    assert [certificate.subject for certificate in chain[1:]] == [
+        authority.certificate.subject for authority in (lower, upper, site)
     ]
-    assert complete(directory, site) == found
+    assert complete(directory, site) == completed
 
 
 def test_a_site_may_give_the_ca_that_signs_with_those_above_it(
     directory: Path, site: OutsideCa
 ) -> None:
     lower = OutsideCa.new("Lower", site)
-    given = certificates.Authority(pem(lower.certificate, site.certificate), "")
+    authority = certificates.Authority(pem(lower.certificate, site.certificate), "")
     cluster = closed(directory)
     with pytest.raises(AnsibleError):
-        secrets.complete(cluster, given, store=True)
+        secrets.complete(cluster, authority, store=True)
     sign(directory, lower)
-    found = secrets.complete(cluster, given, store=True)
-    chain = x509.load_pem_x509_certificates(found.certificates["c1/node"].encode())
+    completed = secrets.complete(cluster, authority, store=True)
+    chain = x509.load_pem_x509_certificates(completed.certificates["c1/node"].encode())
     assert chain[1:] == [lower.certificate, site.certificate]
 
 
@@ -213,8 +215,8 @@ def test_a_ca_may_sign_otherwise_where_it_does_no_harm(
     requested(directory, site)
     sign(directory, site)
     put(directory, name, site.sign(request(directory, name), **changes))
-    found = complete(directory, site)
-    assert complete(directory, site) == found
+    completed = complete(directory, site)
+    assert complete(directory, site) == completed
 
 
 @pytest.mark.parametrize(
@@ -249,8 +251,8 @@ def test_what_nodes_or_clients_would_not_take_is_refused(
 
 def test_all_that_is_refused_is_named_at_once(directory: Path, site: OutsideCa) -> None:
     requested(directory, site)
-    other = OutsideCa.new("Site")
-    put(directory, "b1/node", other.sign(request(directory, "b1/node")))
+    namesake = OutsideCa.new("Site")
+    put(directory, "b1/node", namesake.sign(request(directory, "b1/node")))
     put(directory, "b1/clients", site.sign(request(directory, "c1/node")))
     (directory / "signed/c1").mkdir()
     (directory / "signed/c1/node.pem").write_bytes(b"\xff\x00")
@@ -316,27 +318,27 @@ def test_a_node_between_that_is_no_ca_is_refused(directory: Path, site: OutsideC
 
 
 def test_a_certificate_without_its_request_is_refused(directory: Path, site: OutsideCa) -> None:
-    found = deployed(directory, site)
-    path = put(directory, "b1/node", found.certificates["b1/node"])
+    deployed_secrets = deployed(directory, site)
+    path = put(directory, "b1/node", deployed_secrets.certificates["b1/node"])
     with pytest.raises(AnsibleError, match="there is no request for it"):
         complete(directory, site)
     path.unlink()
-    assert complete(directory, site) == found
+    assert complete(directory, site) == deployed_secrets
 
 
-@pytest.mark.parametrize("left", [("signed", "csr", "key"), ("csr", "key"), ("key",)])
+@pytest.mark.parametrize("remaining", [("signed", "csr", "key"), ("csr", "key"), ("key",)])
 def test_a_run_that_ends_while_it_takes_one_in_is_repeated(
-    directory: Path, site: OutsideCa, left: tuple[str, ...]
+    directory: Path, site: OutsideCa, remaining: tuple[str, ...]
 ) -> None:
     requested(directory, site)
     sign(directory, site)
     before = stored(directory)
-    found = complete(directory, site)
-    for end in left:
+    completed = complete(directory, site)
+    for end in remaining:
         folder, suffix = ("signed", "pem") if end == "signed" else ("requests", end)
         name = f"{folder}/b1/node.{suffix}"
         (directory / name).write_text(before[name])
-    assert complete(directory, site) == found
+    assert complete(directory, site) == completed
     assert not (directory / "requests/b1/node.csr").exists()
     assert not (directory / "signed/b1/node.pem").exists()
 
@@ -347,14 +349,14 @@ def test_a_run_that_ends_while_it_takes_one_in_is_repeated(
 def test_one_that_ends_soon_stays_until_its_successor_is_signed(
     directory: Path, site: OutsideCa
 ) -> None:
-    found = deployed(directory, site, days=20)
-    assert complete(directory, site) == found
+    deployed_secrets = deployed(directory, site, days=20)
+    assert complete(directory, site) == deployed_secrets
     waiting = secrets.waiting_requests(outside(directory, site))
     assert str(directory / "requests/b1/node.csr") in waiting
-    assert complete(directory, site) == found
+    assert complete(directory, site) == deployed_secrets
     sign(directory, site)
     after = complete(directory, site)
-    assert {*after.certificates.values()}.isdisjoint(found.certificates.values())
+    assert {*after.certificates.values()}.isdisjoint(deployed_secrets.certificates.values())
     assert secrets.waiting_requests(outside(directory, site)) == ""
 
 
@@ -372,26 +374,28 @@ def test_one_that_ends_within_two_days_ends_the_run(
 
 
 def test_new_keys_are_requested_and_the_present_ones_stay(directory: Path, site: OutsideCa) -> None:
-    found = deployed(directory, site)
-    assert complete(directory, site, renewed=["b1"]) == found
+    deployed_secrets = deployed(directory, site)
+    assert complete(directory, site, renewed=["b1"]) == deployed_secrets
     requests = {name for name in stored(directory) if name.startswith("requests/")}
     assert requests == {
-        f"requests/b1/{x}.{end}" for x in ("node", "clients") for end in ("csr", "key")
+        f"requests/b1/{certificate}.{end}"
+        for certificate in ("node", "clients")
+        for end in ("csr", "key")
     }
     before = stored(directory)
-    assert complete(directory, site, renewed=["b1"]) == found
+    assert complete(directory, site, renewed=["b1"]) == deployed_secrets
     assert stored(directory) == before, "a request that waits stays"
     sign(directory, site, "b1/node", "b1/clients")
     after = complete(directory, site)
-    assert after.certificates["b1/node"] != found.certificates["b1/node"]
-    assert after.certificates["c1/node"] == found.certificates["c1/node"]
+    assert after.certificates["b1/node"] != deployed_secrets.certificates["b1/node"]
+    assert after.certificates["c1/node"] == deployed_secrets.certificates["c1/node"]
 
 
 def test_a_ca_whose_key_is_no_longer_given_goes_on_with_what_it_signed(
     directory: Path, site: OutsideCa
 ) -> None:
-    found = secrets.complete(closed(directory), site.with_key, store=True)
-    assert complete(directory, site) == found
+    completed = secrets.complete(closed(directory), site.with_key, store=True)
+    assert complete(directory, site) == completed
     assert "ca.key" not in stored(directory)
 
 
@@ -406,7 +410,7 @@ def test_an_outside_ca_is_no_way_around_a_change_of_the_ca(
 
 
 def test_a_certificate_that_cannot_be_read_is_refused(directory: Path) -> None:
-    given = certificates.Authority("-----BEGIN CERTIFICATE-----", "")
+    authority = certificates.Authority("-----BEGIN CERTIFICATE-----", "")
     with pytest.raises(AnsibleError, match="must be PEM"):
-        secrets.complete(closed(directory), given, store=True)
+        secrets.complete(closed(directory), authority, store=True)
     assert new_authority("x").key not in str(stored(directory))

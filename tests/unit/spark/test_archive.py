@@ -56,7 +56,7 @@ def stand_ins(tmp_path: Path) -> dict[str, str]:
 
 def run(stand_ins: dict[str, str], out: Path, *words: str, version: str = VERSION) -> str:
     """Pack Kafka; returns what it complained about, empty if it went well."""
-    done = subprocess.run(  # noqa: S603 - our own script
+    done = subprocess.run(
         [ROOT / "artifacts/pack", "kafka", version, out, *words],
         env=stand_ins,
         capture_output=True,
@@ -78,7 +78,7 @@ def maven(stand_ins: dict[str, str], tmp_path: Path) -> Path:
 def members(path: Path) -> dict[str, tuple[str, int, str]]:
     """Each file of a tarball with its kind, its mode and where it leads."""
     with tarfile.open(path) as tar:
-        return {x.name: (x.type.decode(), x.mode, x.linkname) for x in tar}
+        return {member.name: (member.type.decode(), member.mode, member.linkname) for member in tar}
 
 
 def test_both_sources_make_the_same_home(
@@ -96,9 +96,11 @@ def test_both_sources_make_the_same_home(
         "./python/kafka/__init__.py",
     } <= set(names)
     assert members(from_file) == members(from_url) == names
-    sums = {hashlib.sha256(x.read_bytes()).hexdigest() for x in (maven, from_file, from_url)}
+    sums = {
+        hashlib.sha256(tarball.read_bytes()).hexdigest() for tarball in (maven, from_file, from_url)
+    }
     assert len(sums) == 1
-    recorded = {Path(f"{x}.sha256").read_text().strip() for x in (from_file, from_url)}
+    recorded = {Path(f"{tarball}.sha256").read_text().strip() for tarball in (from_file, from_url)}
     assert recorded == sums
 
 
@@ -119,7 +121,7 @@ def test_wrong_sum_is_refused_and_may_be_tried_again(
     out = tmp_path / "cache/kafka.tar"
     with archive.serve(tmp_path) as url:
         errors = run(stand_ins, out, f"{url}/kafka.tgz", NOTHING)
-        assert all(part in errors for part in (f"{url}/kafka.tgz", sha512, NOTHING))
+        assert all(text in errors for text in (f"{url}/kafka.tgz", sha512, NOTHING))
         assert not list(out.parent.iterdir()), "something of the wrong file was kept"
         assert run(stand_ins, out, f"{url}/kafka.tgz", sha512) == ""
 
@@ -196,7 +198,7 @@ def test_a_tool_without_a_jar_says_why(tmp_path: Path) -> None:
     jar_of(home / "libs", "org.example.A")
     tools.lay_out(recipe, home)
     assert (home / "bin/a.sh").readlink() == Path("launcher")
-    done = subprocess.run([home / "bin/b.sh"], check=False, capture_output=True, text=True)  # noqa: S603 - our own script
+    done = subprocess.run([home / "bin/b.sh"], check=False, capture_output=True, text=True)
     assert done.returncode != 0
     assert done.stderr == f"b.sh: {reason}\n"
 

@@ -19,7 +19,7 @@ SCHEMA = (
 
 def record(offset: int, **changed: Any) -> Row:
     """A record as Kafka's source has it."""
-    own = {
+    defaults = {
         "topic": "orders",
         "partition": 0,
         "offset": offset,
@@ -29,15 +29,15 @@ def record(offset: int, **changed: Any) -> Row:
         "value": b"paid",
         "headers": [Row(key="kind", value=b"x")],
     }
-    return Row(**{**own, **changed})
+    return Row(**{**defaults, **changed})
 
 
 def records(spark: SparkSession, *rows: Row) -> DataFrame:
     return spark.createDataFrame(list(rows), SCHEMA)
 
 
-def places(found: DataFrame) -> list[tuple[str, int]]:
-    return sorted((row["side"], row["offset"]) for row in found.collect())
+def places(difference_rows: DataFrame) -> list[tuple[str, int]]:
+    return sorted((row["side"], row["offset"]) for row in difference_rows.collect())
 
 
 @pytest.fixture
@@ -57,15 +57,15 @@ def test_what_was_written_is_what_there_was(
 
 def test_each_difference_is_found_where_it_is(spark: SparkSession, source: DataFrame) -> None:
     rows = records(spark, record(0), record(0), record(1, key=b"other"), record(2, value=b"\xff"))
-    found = differences(source, archived(rows))
-    assert places(found) == [("archive", 1), ("topic", 0), ("topic", 1)]
+    difference_rows = differences(source, archived(rows))
+    assert places(difference_rows) == [("archive", 1), ("topic", 0), ("topic", 1)]
 
 
 def test_it_either_writes_or_compares(capsys: pytest.CaptureFixture[str]) -> None:
-    given = ["--client-config", "x", "--topics", "a", "--output", "o"]
-    assert arguments_of([*given, "--compare"]).compare
-    assert arguments_of([*given, "--checkpoint", "c"]).checkpoint == "c"
-    for wrong in (given, [*given, "--checkpoint", "c", "--compare"]):
+    arguments = ["--client-config", "x", "--topics", "a", "--output", "o"]
+    assert arguments_of([*arguments, "--compare"]).compare
+    assert arguments_of([*arguments, "--checkpoint", "c"]).checkpoint == "c"
+    for wrong in (arguments, [*arguments, "--checkpoint", "c", "--compare"]):
         with pytest.raises(SystemExit):
             arguments_of(wrong)
     assert "--compare" in capsys.readouterr().err

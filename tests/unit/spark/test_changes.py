@@ -110,8 +110,8 @@ def folded(written: Iterable[Sequence[Any]]) -> dict[str, Row | None]:
 
 
 def test_the_last_change_counts_for_all_flights(spark: SparkSession) -> None:
-    found = result(spark.createDataFrame(CHANGES, KAFKA), spark.createDataFrame(FLIGHTS, KAFKA))
-    assert folded(found.collect()) == EXPECTED
+    results = result(spark.createDataFrame(CHANGES, KAFKA), spark.createDataFrame(FLIGHTS, KAFKA))
+    assert folded(results.collect()) == EXPECTED
 
 
 def streamed(
@@ -128,12 +128,12 @@ def streamed(
     written: list[Sequence[Any]] = []
     source = spark.readStream.schema(f"topic STRING, {KAFKA}").option("maxFilesPerTrigger", 1)
     raw = source.parquet(f"{place}/in/*")
-    found = result(raw.where("topic = 'changes'"), raw.where("topic = 'flights'"))
+    results = result(raw.where("topic = 'changes'"), raw.where("topic = 'flights'"))
 
     def keep(batch: DataFrame, _: int) -> None:
         written.extend(batch.collect())
 
-    plan = found.writeStream.outputMode("update").foreachBatch(keep).trigger(availableNow=True)
+    plan = results.writeStream.outputMode("update").foreachBatch(keep).trigger(availableNow=True)
     plan.option("checkpointLocation", str(place / "checkpoint")).start().awaitTermination()
     return folded(written)
 
@@ -143,47 +143,51 @@ def test_neither_order_nor_repetition_changes_the_answer(
     spark: SparkSession, tmp_path: Path, seed: int
 ) -> None:
     """Topics are read at any pace, and a source that was killed sends changes again."""
-    draw = random.Random(seed)  # noqa: S311 - no secret
+    draw = random.Random(seed)
     again = draw.sample(CHANGES, 6)
-    every = [("changes", one) for one in (*CHANGES, *again)] + [("flights", one) for one in FLIGHTS]
+    records = [("changes", change) for change in (*CHANGES, *again)] + [
+        ("flights", flight) for flight in FLIGHTS
+    ]
     if seed:
-        draw.shuffle(every)
-    cuts = [0, *sorted(draw.sample(range(1, len(every)), 4)), len(every)]
-    batches = [every[a:b] for a, b in pairwise(cuts)]
+        draw.shuffle(records)
+    cuts = [0, *sorted(draw.sample(range(1, len(records)), 4)), len(records)]
+    batches = [records[a:b] for a, b in pairwise(cuts)]
     assert streamed(spark, tmp_path, batches) == EXPECTED
 
 
 def test_a_change_that_cannot_be_read_ends_the_query(spark: SparkSession) -> None:
-    for value, said in ((b'{"after": "N1"', "(?i)malformed"), (b'{"payload": {}}', NO_CHANGE)):
+    for value, message in ((b'{"after": "N1"', "(?i)malformed"), (b'{"payload": {}}', NO_CHANGE)):
         broken = spark.createDataFrame([(b'{"tailnum": "N1"}', value)], KAFKA)
-        with pytest.raises(Exception, match=said):
+        with pytest.raises(Exception, match=message):
             result(broken, spark.createDataFrame(FLIGHTS, KAFKA)).collect()
 
 
-@pytest.mark.parametrize("dimension", DIMENSIONS, ids=lambda one: one.table)
+@pytest.mark.parametrize("dimension", DIMENSIONS, ids=lambda dimension: dimension.table)
 def test_results_say_what_they_are(spark: SparkSession, dimension: Dimension) -> None:
     """As Kafka Connect's JSON converter reads them."""
     key = {dimension.key: "X"}
     row = dict.fromkeys(dimension.columns)
     value = {"after": key | row, "source": {"snapshot": "false", "lsn": 1}, "op": "c"}
     made = spark.createDataFrame([(json.dumps(key).encode(), json.dumps(value).encode())], KAFKA)
-    [found] = result(made, spark.createDataFrame([], KAFKA), dimension).collect()
-    schema, payload = json.loads(found.key).values()
+    [result_row] = result(made, spark.createDataFrame([], KAFKA), dimension).collect()
+    schema, payload = json.loads(result_row.key).values()
     assert payload == key
-    assert [(one["field"], one["optional"]) for one in schema["fields"]] == [(dimension.key, False)]
-    schema, payload = json.loads(found.value).values()
-    assert [one["field"] for one in schema["fields"]] == list(payload)
+    assert [(field["field"], field["optional"]) for field in schema["fields"]] == [
+        (dimension.key, False)
+    ]
+    schema, payload = json.loads(result_row.value).values()
+    assert [field["field"] for field in schema["fields"]] == list(payload)
     assert payload == {**row, **dict.fromkeys(FACTS, 0), "dep_delay_sum": None}
-    assert all(one["optional"] for one in schema["fields"])
+    assert all(field["optional"] for field in schema["fields"])
 
 
 def test_the_tables_are_those_of_the_package() -> None:
     planes, airports = rows(PLANES), rows(AIRPORTS)
     for table, dimension in ((planes, PLANES), (airports, AIRPORTS)):
-        keys = [one[dimension.key] for one in table]
+        keys = [entry[dimension.key] for entry in table]
         assert len(keys) == len({*keys}) > 1000
         assert {*dimension.columns} < {*dimension.types}
-    assert any(one["year"] is None for one in planes)
+    assert any(plane["year"] is None for plane in planes)
 
 
 def test_the_statements_make_both_tables_and_the_answer_reads_them() -> None:
@@ -195,5 +199,5 @@ def test_the_statements_make_both_tables_and_the_answer_reads_them() -> None:
 
 
 def test_it_reads_and_writes_what_it_is_given() -> None:
-    found = arguments_of(["--client-config=c", "--checkpoint=/srv/c", "--flights=others"])
-    assert (found.flights, found.checkpoint) == ("others", "/srv/c")
+    arguments = arguments_of(["--client-config=c", "--checkpoint=/srv/c", "--flights=others"])
+    assert (arguments.flights, arguments.checkpoint) == ("others", "/srv/c")

@@ -19,16 +19,16 @@ CONNECTION: Any = None
 @pytest.fixture
 def topics(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[tuple[bytes | None, Any]]]:
     """Key and value of each record, by topic."""
-    found: dict[str, list[tuple[bytes | None, Any]]] = {}
+    records: dict[str, list[tuple[bytes | None, Any]]] = {}
 
     class Reader:
         def __init__(self, topic: str, connection: Any) -> None:
-            self.records = found[topic]
+            self.records = records[topic]
 
         def read(self, deadline: float) -> Iterator[Record]:
             for offset, (key, value) in enumerate(self.records):
                 text = None if value is None else json.dumps(value).encode()
-                record: Any = Record(0, offset, key, text, {})  # type: ignore[arg-type]
+                record: Any = Record(0, offset, key, text, {})  # type: ignore[arg-type]  # text of a stand-in
                 yield record
 
         def close(self) -> None:
@@ -36,7 +36,7 @@ def topics(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[tuple[bytes | None
 
     monkeypatch.setattr(compare_topics, "Reader", Reader)
     monkeypatch.setattr(compare_topics, "POLL_SECONDS", 0.01)
-    return found
+    return records
 
 
 def found(seconds: float = 0.0) -> tuple[int, list[Difference]]:
@@ -54,7 +54,9 @@ def test_each_difference_is_named(topics: dict[str, Any]) -> None:
     topics["a"] = [(b"x", {"n": 1}), (b"y", {"n": 1})]
     topics["b"] = [(b"x", {"n": 2})]
     _, differences = found()
-    assert [(one.key, one.column, one.actual) for one in differences] == [
+    assert [
+        (difference.key, difference.column, difference.actual) for difference in differences
+    ] == [
         ("x", "n", 2),
         ("y", "*", "(absent)"),
     ]
@@ -77,11 +79,11 @@ class Growing(list[Any]):
 
 
 @pytest.mark.parametrize(
-    ("record", "what"), [((None, {"n": 1}), "key"), ((b"x", [1]), "JSON object")]
+    ("record", "reason"), [((None, {"n": 1}), "key"), ((b"x", [1]), "JSON object")]
 )
 def test_what_is_no_result_is_named_with_its_place(
-    topics: dict[str, Any], record: Any, what: str
+    topics: dict[str, Any], record: Any, reason: str
 ) -> None:
     topics["a"] = [record]
-    with pytest.raises((TypeError, ValueError), match=f"a, partition 0, offset 0.*{what}"):
+    with pytest.raises((TypeError, ValueError), match=f"a, partition 0, offset 0.*{reason}"):
         compare_topics.newest("a", CONNECTION, time.monotonic())

@@ -73,9 +73,9 @@ def test_a_changed_column_is_named(expected: dict[str, Row], column: str, value:
 def test_missing_and_extra_rows_and_columns_are_named(expected: dict[str, Row]) -> None:
     key = next(iter(expected))
     row = expected[key]
-    rest = {name: value for name, value in expected.items() if name != key}
-    assert compare(expected, rest) == [Difference(key, "*", row, ABSENT)]
-    assert compare(rest, expected) == [Difference(key, "*", ABSENT, row)]
+    shorter = {name: value for name, value in expected.items() if name != key}
+    assert compare(expected, shorter) == [Difference(key, "*", row, ABSENT)]
+    assert compare(shorter, expected) == [Difference(key, "*", ABSENT, row)]
     short = {name: value for name, value in row.items() if name != "temp"}
     assert compare({key: row}, {key: short}) == [Difference(key, "temp", row["temp"], ABSENT)]
     assert compare({key: short}, {key: row}) == [Difference(key, "temp", ABSENT, row["temp"])]
@@ -139,17 +139,17 @@ def test_a_repeated_dead_letter_counts_once(expected: dict[str, Row]) -> None:
 
 
 def test_every_fault_of_the_log_and_the_dead_letters_is_named(expected: dict[str, Row]) -> None:
-    first, *rest = letter_records()
+    first, *further = letter_records()
     seq = first.headers["seq"].decode()
     nameless = first._replace(headers={k: v for k, v in first.headers.items() if k != "reason"})
     wrong = first._replace(headers=first.headers | {"reason": b"missing dest"})
     elsewhere = first._replace(headers=first.headers | {"source.offset": b"999999"})
     windows = list(window_records(expected))
-    assert differences(windows, rest) == [("events", "rejected"), (seq, "*")]
-    assert differences(windows, [nameless, *rest]) == [(seq, "reason")]
-    assert differences(windows, [wrong, *rest]) == [(seq, "reason")]
-    assert differences(windows, [first, elsewhere, *rest]) == [("events", "rejected")]
-    assert differences(windows, [first, *rest], published=LIMIT + 1) == [("events", "published")]
+    assert differences(windows, further) == [("events", "rejected"), (seq, "*")]
+    assert differences(windows, [nameless, *further]) == [(seq, "reason")]
+    assert differences(windows, [wrong, *further]) == [(seq, "reason")]
+    assert differences(windows, [first, elsewhere, *further]) == [("events", "rejected")]
+    assert differences(windows, [first, *further], published=LIMIT + 1) == [("events", "published")]
 
 
 def test_expected_rejects_follow_the_damage() -> None:
@@ -181,7 +181,7 @@ def test_verdict(complete: bool, differences: list[Difference], verdict: str) ->
     assert result.verdict == verdict
     assert (EXIT_CODES[result.verdict] == 0) == (verdict == "equal")
     assert report(result).startswith(f"{verdict}: ")
-    assert all(one.key in report(result) for one in differences)
+    assert all(difference.key in report(result) for difference in differences)
     assert json.loads(json.dumps(result.facts()))["differences"] == len(differences)
 
 

@@ -69,8 +69,8 @@ class Batches:
             path = directory / f"{number}.json"
             path.write_bytes(b"\n".join(batch) + b"\n")
             os.utime(path, (1e9 + number, 1e9 + number))  # the order in which Spark reads them
-        every = [event for batch in batches for event in batch]
-        frame = pd.DataFrame(every).astype({"dep_delay": "Int64", "arr_delay": "Int64"})
+        all_events = [event for batch in batches for event in batch]
+        frame = pd.DataFrame(all_events).astype({"dep_delay": "Int64", "arr_delay": "Int64"})
         frame["time_hour"] = frame["event_time"].str[:14] + "00:00Z"
         self.everything = frame
         self.in_time = frame.iloc[:-2]
@@ -83,16 +83,16 @@ def batches(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Batches]:
     return directory, Batches(directory)
 
 
-def words(directory: Path, here: Path, *more: str) -> list[str]:
+def words(directory: Path, here: Path, *options: str) -> list[str]:
     places = [f"--checkpoint={here}/checkpoint", f"--progress={here}/progress"]
     source = ["--source=files", f"--input={directory}", "--max-per-trigger=1", f"--late={LATE}"]
-    return [*source, *places, "--available-now", *more]
+    return [*source, *places, "--available-now", *options]
 
 
 def by_key(name: str, rows: Sequence[Row]) -> dict[str, Row]:
-    found = {"|".join(str(row[part]) for part in RESULTS[name].key): row for row in rows}
-    assert len(found) == len(rows), "a row is there twice"
-    return found
+    rows_by_key = {"|".join(str(row[column]) for column in RESULTS[name].key): row for row in rows}
+    assert len(rows_by_key) == len(rows), "a row is there twice"
+    return rows_by_key
 
 
 def dropped(progress: Path, name: str) -> int:
@@ -121,14 +121,16 @@ def test_final_rows_in_files_equal_batch_row_by_row(
 ) -> None:
     """Each row once, in spite of duplicates; nothing of what comes too late, which is counted."""
     directory, source = batches
-    more = [name, "--sink=files", f"--output={tmp_path}/out", f"--weather={some_weather}"]
-    arguments = pipelines.arguments_of(words(directory, tmp_path, *more))
+    options = [name, "--sink=files", f"--output={tmp_path}/out", f"--weather={some_weather}"]
+    arguments = pipelines.arguments_of(words(directory, tmp_path, *options))
     run(spark, name, arguments)
     monkeypatch.setattr(answers, "weather", known_weather)
     expected = answers.expected(name, source.in_time, source.closed)
-    found = spark.read.json(f"{tmp_path}/out/{name}").collect()
+    written_rows = spark.read.json(f"{tmp_path}/out/{name}").collect()
     columns = next(iter(expected.values()))
-    rows = by_key(name, [{column: row.asDict().get(column) for column in columns} for row in found])
+    rows = by_key(
+        name, [{column: row.asDict().get(column) for column in columns} for row in written_rows]
+    )
     assert compare(expected, rows) == []
     assert compare(answers.expected(name, source.in_time.iloc[1:], source.closed), rows) != []
     letters = spark.read.json(f"{tmp_path}/out/{name}.dead-letter").count()
@@ -164,8 +166,8 @@ def test_the_newest_value_of_each_key_equals_batch_row_by_row(
 
     monkeypatch.setattr(pipelines, "to_topic", sink)
     (tmp_path / "client.properties").touch()
-    more = [name, f"--client-config={tmp_path}/client.properties"]
-    arguments = pipelines.arguments_of(words(directory, tmp_path, *more))
+    options = [name, f"--client-config={tmp_path}/client.properties"]
+    arguments = pipelines.arguments_of(words(directory, tmp_path, *options))
     run(spark, name, arguments)
     ranked = name == "top-delays"  # for which nothing is too late
     expected = answers.expected(name, source.everything if ranked else source.in_time)
@@ -181,8 +183,8 @@ def test_a_pipeline_goes_on_where_it_ended(
     directory, _ = batches
     here = tmp_path / "in"
     here.mkdir()
-    more = ["distinct", "--sink=files", f"--output={tmp_path}/out"]
-    arguments = pipelines.arguments_of(words(here, tmp_path, *more))
+    options = ["distinct", "--sink=files", f"--output={tmp_path}/out"]
+    arguments = pipelines.arguments_of(words(here, tmp_path, *options))
     files = [(directory / f"{number}.json").read_bytes() for number in range(2)]
     for number, content in enumerate(files):
         (here / f"{number}.json").write_bytes(content)
@@ -193,12 +195,12 @@ def test_a_pipeline_goes_on_where_it_ended(
     rows = [row.asDict() for row in spark.read.json(f"{tmp_path}/out/distinct").collect()]
     expected = answers.expected("distinct", flights(FLIGHTS))
     columns = next(iter(expected.values()))
-    found = [{column: row.get(column) for column in columns} for row in rows]
-    assert compare(expected, by_key("distinct", found)) == []
+    last_rows = [{column: row.get(column) for column in columns} for row in rows]
+    assert compare(expected, by_key("distinct", last_rows)) == []
 
 
 @pytest.mark.parametrize(
-    ("more", "what"),
+    ("options", "message"),
     [
         (["tumbling"], "--client-config"),
         (["tumbling", "--source=files", "--sink=files", "--output=o"], "--input"),
@@ -213,11 +215,11 @@ def test_a_pipeline_goes_on_where_it_ended(
     ],
 )
 def test_what_cannot_work_is_refused_with_what_to_set(
-    more: list[str], what: str, capsys: pytest.CaptureFixture[str]
+    options: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit):
-        pipelines.arguments_of(["--checkpoint=c", "--progress=p", *more])
-    assert what in capsys.readouterr().err
+        pipelines.arguments_of(["--checkpoint=c", "--progress=p", *options])
+    assert message in capsys.readouterr().err
 
 
 def test_a_query_that_fails_ends_the_run() -> None:
@@ -228,7 +230,7 @@ def test_a_query_that_fails_ends_the_run() -> None:
             return "offsets are gone"
 
     with pytest.raises(QueryEndedError, match="query tumbling ended: offsets are gone"):
-        pipelines.finish([Failed()], threading.Event())  # type: ignore[list-item]
+        pipelines.finish([Failed()], threading.Event())  # type: ignore[list-item]  # a stand-in
 
 
 def test_sessions_and_windows_by_hand() -> None:

@@ -14,7 +14,7 @@ EMPTY = Tail(0, None)
 
 
 @pytest.mark.parametrize(
-    ("log", "rest"),
+    ("log", "remaining"),
     [
         ({0: EMPTY, 1: EMPTY, 2: EMPTY}, [0, 1, 2, 3, 4, 5, 6]),
         ({0: Tail(2, 2), 1: EMPTY, 2: EMPTY}, [1, 3, 4, 5, 6]),
@@ -22,8 +22,8 @@ EMPTY = Tail(0, None)
         ({0: Tail(4, 6), 1: Tail(2, 4), 2: Tail(1, 5)}, []),
     ],
 )
-def test_resume_sends_exactly_what_is_missing(log: dict[int, Tail], rest: list[int]) -> None:
-    assert missing(ASSIGNED, log) == rest
+def test_resume_sends_exactly_what_is_missing(log: dict[int, Tail], remaining: list[int]) -> None:
+    assert missing(ASSIGNED, log) == remaining
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ def stream() -> list[Event]:
 def test_every_flight_once_in_event_order(stream: list[Event]) -> None:
     places = [(e["event_time"], e["origin"], e["carrier"], e["flight"]) for e in stream]
     assert len(places) == TOTAL
-    assert all(one < other for one, other in pairwise(places))
+    assert all(event < following for event, following in pairwise(places))
 
 
 def test_events_are_plain_json(stream: list[Event]) -> None:
@@ -96,7 +96,7 @@ def test_each_kind_damages_what_it_says(stream: list[Event]) -> None:
 
 def test_damaged_messages_keep_their_key() -> None:
     clean, dirty = messages(1000), messages(1000, corrupt=10)
-    differ = {one.seq for one, other in zip(clean, dirty, strict=True) if one != other}
+    differ = {intact.seq for intact, corrupt in zip(clean, dirty, strict=True) if intact != corrupt}
     assert differ == set(damaged(1000, 10))
     assert [m.key for m in clean] == [m.key for m in dirty]
     assert clean[0].key == b"EWR-UA-1545"
@@ -108,11 +108,13 @@ def test_keys_spread_evenly_and_the_watermark_covers_the_skew() -> None:
     time = pd.to_datetime(frame["event_time"])
     key = frame["origin"] + "-" + frame["carrier"] + "-" + frame["flight"].astype(str)
     partition = key.map({k: partition_of(k.encode(), PARTITIONS) for k in key.unique()})
-    parts = [time[partition == number].reset_index(drop=True) for number in range(PARTITIONS)]
-    assert max(map(len, parts)) < 1.1 * TOTAL / PARTITIONS
+    times_of_partitions = [
+        time[partition == number].reset_index(drop=True) for number in range(PARTITIONS)
+    ]
+    assert max(map(len, times_of_partitions)) < 1.1 * TOTAL / PARTITIONS
     skews = []
     for percent in range(100):
-        at = [part[len(part) * percent // 100] for part in parts]
+        at = [times[len(times) * percent // 100] for times in times_of_partitions]
         skews.append(max(at) - min(at))
     barrier = (time.shift(-BARRIER) - time).max()
     assert max(skews) + barrier < pd.Timedelta(WATERMARK)

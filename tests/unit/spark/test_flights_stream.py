@@ -171,7 +171,10 @@ def test_progress_has_one_line_per_executed_batch_and_survives_a_restart(tmp_pat
     again.onQueryProgress(progress(1, 0, [], executed=False))
     text = (tmp_path / "p" / "windows.jsonl").read_text()
     lines = [json.loads(line) for line in text.splitlines()]
-    assert [(x["batchId"], x["numInputRows"], x["numRowsDroppedByWatermark"]) for x in lines] == [
+    assert [
+        (entry["batchId"], entry["numInputRows"], entry["numRowsDroppedByWatermark"])
+        for entry in lines
+    ] == [
         (0, 10, 3),
         (1, 20, 0),
     ]
@@ -179,7 +182,9 @@ def test_progress_has_one_line_per_executed_batch_and_survives_a_restart(tmp_pat
 
 def test_the_command_line_has_no_hidden_constants(tmp_path: Path) -> None:
     needed = ["client-config", "weather", "checkpoint", "output", "progress"]
-    arguments = arguments_of([part for name in needed for part in (f"--{name}", str(tmp_path))])
+    arguments = arguments_of(
+        [argument for name in needed for argument in (f"--{name}", str(tmp_path))]
+    )
     assert arguments.topic == "flights"
     assert arguments.max_offsets_per_trigger is None
     assert arguments.trigger_seconds == 1.0
@@ -190,11 +195,11 @@ def test_a_query_is_triggered_every_so_often(
 ) -> None:
     """Both queries run at the interval that the command line gives, as Spark itself reads it."""
     triggers: list[str] = []
-    known = DataStreamWriter.trigger
+    real_trigger = DataStreamWriter.trigger
 
     def trigger(writer: DataStreamWriter, **interval: Any) -> DataStreamWriter:
         triggers.append(interval["processingTime"])
-        return known(writer, **interval)
+        return real_trigger(writer, **interval)
 
     monkeypatch.setattr(DataStreamWriter, "trigger", trigger)
     rates = spark.readStream.format("rate").load()

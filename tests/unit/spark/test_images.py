@@ -63,22 +63,22 @@ def chunk(frame: str, index: int, count: int, at: int = 0, value: bytes = b"") -
 
 def fold(records: Sequence[Record], cuts: Sequence[int], limit: int = 1 << 20) -> list[Frame]:
     """What comes out when the log is cut into micro-batches there."""
-    found: list[Frame] = []
+    complete: list[Frame] = []
     state = (b"[]", b"", 0)
     log = [record._replace(offset=offset) for offset, record in enumerate(records)]
     places = [0, *sorted(cuts), len(log)]
     for begin, end in pairwise(places):
         frames = Reassembly(TIMEOUT, limit)
         frames.restore(*state)
-        found += [frame for record in log[begin:end] for frame in frames.take(record)]
+        complete += [frame for record in log[begin:end] for frame in frames.take(record)]
         state = frames.state()
-    return found
+    return complete
 
 
 def named(frames: Sequence[Frame]) -> list[tuple[str, list[int], str | None]]:
     """Frame, indexes of its chunks, reason."""
     return [
-        ((records[0].key or b"").decode(), [one.number for one in records], reason)
+        ((records[0].key or b"").decode(), [record.number for record in records], reason)
         for records, reason in frames
     ]
 
@@ -113,19 +113,19 @@ def test_a_frame_comes_once_from_chunks_in_any_order_and_repeated(
 def test_a_frame_whose_chunks_stop_coming_is_refused_and_can_be_sent_again() -> None:
     first = [chunk("a", 1, 3, 0), chunk("a", 0, 3, 1), chunk("b", 0, 1, TIMEOUT)]
     again = [chunk("a", index, 3, 3 * TIMEOUT) for index in range(3)]
-    found = named(fold([*first, chunk("c", 0, 1, TIMEOUT + 2), *again], [1, 3]))
-    whole = ("a", [0, 1, 2], None)
+    frames = named(fold([*first, chunk("c", 0, 1, TIMEOUT + 2), *again], [1, 3]))
+    full = ("a", [0, 1, 2], None)
     incomplete = ("a", [0, 1], "incomplete: 2 of 3 chunks")
-    assert found == [("b", [0], None), incomplete, ("c", [0], None), whole]
+    assert frames == [("b", [0], None), incomplete, ("c", [0], None), full]
 
 
 def test_chunks_of_different_frames_are_never_mixed() -> None:
-    other = chunk("a", 1, 2)._replace(sha256="1" * 64)
-    assert named(fold([chunk("a", 0, 2), other, chunk("a", 1, 3)], [])) == []
+    foreign = chunk("a", 1, 2)._replace(sha256="1" * 64)
+    assert named(fold([chunk("a", 0, 2), foreign, chunk("a", 1, 3)], [])) == []
     two = [chunk("a", 0, 2), chunk("a", 0, 2, value=b"x"), chunk("a", 1, 2)]
-    refused, whole = fold(two, [1])
+    refused, full = fold(two, [1])
     assert refused[1] == "another chunk has the same index"
-    assert [one.value for one in whole[0]] == [b"0", b"1"]
+    assert [record.value for record in full[0]] == [b"0", b"1"]
 
 
 def test_incomplete_frames_take_a_bounded_space() -> None:
@@ -203,19 +203,19 @@ def test_a_frame_is_what_its_records_say(
 @pytest.fixture(scope="module")
 def model() -> Model:
     pictures, labels = surfaces(400, 128, seed=1)
-    return train([reduced(one) for one in pictures], labels)
+    return train([reduced(picture) for picture in pictures], labels)
 
 
 def test_the_model_finds_scratches_that_it_was_not_trained_with(model: Model) -> None:
     pictures, labels = surfaces(200, 128, seed=2)
-    assert accuracy(model, [reduced(one) for one in pictures], labels) > 0.8
+    assert accuracy(model, [reduced(picture) for picture in pictures], labels) > 0.8
 
 
 def test_a_result_depends_neither_on_its_batch_nor_on_the_file(model: Model) -> None:
-    pictures = [reduced(one) for one in surfaces(20, 128, seed=4)[0]]
+    pictures = [reduced(picture) for picture in surfaces(20, 128, seed=4)[0]]
     again = Model.from_json(model.to_json())
     assert again.version == model.version
-    assert again.judge(pictures) == [model.judge([one])[0] for one in pictures]
+    assert again.judge(pictures) == [model.judge([picture])[0] for picture in pictures]
     assert all(0.5 <= confidence <= 1 for _, confidence in again.judge(pictures))
 
 
@@ -242,9 +242,9 @@ def test_a_picture_that_is_too_small_is_refused() -> None:
 # On Spark
 
 
-def headers(data: bytes, shape: str = SHAPE, **more: Any) -> list[tuple[str, bytes]]:
-    given = {"sha256": digest(data), "shape": shape, **more}
-    return [(name, str(value).encode()) for name, value in given.items()]
+def headers(data: bytes, shape: str = SHAPE, **properties: Any) -> list[tuple[str, bytes]]:
+    values = {"sha256": digest(data), "shape": shape, **properties}
+    return [(name, str(value).encode()) for name, value in values.items()]
 
 
 PARTS = [DATA[:9000], DATA[9000:]]
@@ -291,18 +291,18 @@ REFUSED = {
 
 def write(spark: SparkSession, here: Path) -> list[Row]:
     """Write a file for each micro-batch, in the columns of Kafka's source."""
-    every = [row for batch in BATCHES for row in batch]
+    records = [row for batch in BATCHES for row in batch]
     for number, batch in enumerate(BATCHES):
         rows: list[tuple[Any, ...]] = []
         for key, value, pairs in batch:
             offset = len(rows) + number * len(BATCHES[0])
-            at = offset + (2 * TIMEOUT // 1000 if offset == len(every) - 1 else 0)
+            at = offset + (2 * TIMEOUT // 1000 if offset == len(records) - 1 else 0)
             rows.append((key, value, 0, offset, datetime.fromtimestamp(at, UTC), pairs))
         spark.createDataFrame(rows, KAFKA).coalesce(1).write.parquet(str(here / f"{number}"))
         [path] = here.glob(f"{number}/*.parquet")
         path.rename(here / f"{number}.parquet")
         os.utime(here / f"{number}.parquet", (1e9 + number, 1e9 + number))
-    return every
+    return records
 
 
 def test_each_frame_gets_a_result_or_its_records_come_back_as_they_were(
@@ -311,7 +311,7 @@ def test_each_frame_gets_a_result_or_its_records_come_back_as_they_were(
     (tmp_path / "large.pgm").write_bytes(b"")
     (tmp_path / "store").mkdir()
     (tmp_path / "store/large.pgm").write_bytes(DATA)
-    every = write(spark, tmp_path)
+    records = write(spark, tmp_path)
     send_modules(spark)
     source = spark.readStream.schema(KAFKA).option("maxFilesPerTrigger", 1)
     frames = reassembled(parse(source.parquet(str(tmp_path / "*.parquet"))), TIMEOUT)
@@ -322,13 +322,13 @@ def test_each_frame_gets_a_result_or_its_records_come_back_as_they_were(
     assert len(query.recentProgress) >= len(BATCHES)
     results, letters = {}, []
     for row in spark.table("images").collect():
-        more = {one.key: bytes(one.value) for one in row.headers}
+        record_headers = {header.key: bytes(header.value) for header in row.headers}
         if row.topic == "images.results":
             assert bytes(row.key) not in results, "two results of one frame"
-            results[bytes(row.key)] = json.loads(row.value), int(more["sent"])
+            results[bytes(row.key)] = json.loads(row.value), int(record_headers["sent"])
         else:
             assert row.topic == "images.dead-letter"
-            letters.append((row, more))
+            letters.append((row, record_headers))
     [(label, confidence)] = model.judge([reduced(PICTURE)])
     verdict = {"label": label, "confidence": confidence, "model": model.version}
     assert results == {
@@ -337,13 +337,13 @@ def test_each_frame_gets_a_result_or_its_records_come_back_as_they_were(
         b"reference": (verdict, 4000),
     }
     reasons: dict[bytes | None, list[str]] = {}
-    for row, more in letters:
-        key, value, pairs = every[int(more["source.offset"])]
+    for row, record_headers in letters:
+        key, value, pairs = records[int(record_headers["source.offset"])]
         assert (row.key and bytes(row.key), row.value and bytes(row.value)) == (key, value)
-        assert [(one.key, bytes(one.value)) for one in row.headers][: len(pairs or [])] == (
-            pairs or []
-        )
-        reasons.setdefault(key, []).append(more[REASON].decode())
+        assert [(header.key, bytes(header.value)) for header in row.headers][
+            : len(pairs or [])
+        ] == (pairs or [])
+        reasons.setdefault(key, []).append(record_headers[REASON].decode())
     assert reasons == REFUSED
 
 
@@ -354,10 +354,10 @@ def test_the_report_counts_each_frame_once() -> None:
     labels = {str(number): GOOD for number in range(100)} | {"none": DEFECT}
     results = [Result(str(n), GOOD if n else DEFECT, 0, 10 * (n + 1)) for n in range(100)]
     results += [Result("7", GOOD, 0, 5_000), Result("of another run", GOOD, -(10**6), 10**6)]
-    found = summary(results, labels)
-    assert (found.frames, found.missing, found.repeats) == (100, 1, 1)
-    assert (found.accuracy, found.p50, found.p99) == (0.99, 0.5, 0.99)
-    assert found.per_second == 100
+    report = summary(results, labels)
+    assert (report.frames, report.missing, report.repeats) == (100, 1, 1)
+    assert (report.accuracy, report.p50, report.p99) == (0.99, 0.5, 0.99)
+    assert report.per_second == 100
     assert summary([], labels).missing == 101
 
 

@@ -83,11 +83,13 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         self.server.asked.append(self.path)
         _, schemas, ids, number = self.path.split("/")
-        found = self.server.schemas.get(int(number)) if (schemas, ids) == ("schemas", "ids") else {}
+        schema = (
+            self.server.schemas.get(int(number)) if (schemas, ids) == ("schemas", "ids") else {}
+        )
         is_known = self.headers["Authorization"] == f"Basic {self.server.login}"
-        self.send_response(401 if not is_known else 200 if found else 404)
+        self.send_response(401 if not is_known else 200 if schema else 404)
         self.end_headers()
-        self.wfile.write(json.dumps(found).encode())
+        self.wfile.write(json.dumps(schema).encode())
 
     def log_message(self, *_: object) -> None:
         """Keep stderr for what fails."""
@@ -96,19 +98,19 @@ class Handler(BaseHTTPRequestHandler):
 @pytest.fixture
 def instances() -> Iterator[list[Instance]]:
     """One that lags behind, and one that has all schemas."""
-    found = [Instance({12: SCHEMAS[12]}), Instance(SCHEMAS)]
-    for one in found:
-        threading.Thread(target=one.serve_forever, kwargs={"poll_interval": 0.05}).start()
-    yield found
-    for one in found:
-        one.shutdown()
-        one.server_close()
+    servers = [Instance({12: SCHEMAS[12]}), Instance(SCHEMAS)]
+    for server in servers:
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}).start()
+    yield servers
+    for server in servers:
+        server.shutdown()
+        server.server_close()
 
 
 @pytest.fixture
 def registry(instances: list[Instance], tmp_path: Path) -> Registry:
     path = tmp_path / "registry.conf"
-    urls = ", ".join(f"{one.url}/" for one in instances)
+    urls = ", ".join(f"{instance.url}/" for instance in instances)
     path.write_text(f"# comment\nurl={urls}\n\nbasic.auth.user.info={LOGIN}\n")
     return Registry.read(path)
 
@@ -124,20 +126,22 @@ def records(spark: SparkSession) -> DataFrame:
 def test_each_record_is_read_by_the_schema_of_its_writer(
     records: DataFrame, registry: Registry
 ) -> None:
-    found = decode(records, registry, READER).where(f"{REASON} IS NULL").collect()
-    assert [row.record and tuple(row.record) for row in found] == [*READ, None]
+    decoded = decode(records, registry, READER).where(f"{REASON} IS NULL").collect()
+    assert [row.record and tuple(row.record) for row in decoded] == [*READ, None]
 
 
 def test_what_cannot_be_read_becomes_a_dead_letter(records: DataFrame, registry: Registry) -> None:
     letters = dead_letters(decode(records, registry, READER)).collect()
-    found = {
-        bytes(one.value).hex(): {header.key: bytes(header.value).decode() for header in one.headers}
-        for one in letters
+    headers_of_letters = {
+        bytes(letter.value).hex(): {
+            header.key: bytes(header.value).decode() for header in letter.headers
+        }
+        for letter in letters
     }
-    assert {value: one[REASON] for value, one in found.items()} == {
+    assert {value: headers[REASON] for value, headers in headers_of_letters.items()} == {
         value: f"value: {reason}" for value, reason in REFUSED.items()
     }
-    assert [one["source.offset"] for one in found.values()] == [
+    assert [headers["source.offset"] for headers in headers_of_letters.values()] == [
         str(offset) for offset in range(len(WRITTEN), len(WRITTEN) + len(REFUSED))
     ]
 
@@ -160,7 +164,7 @@ def test_a_schema_is_fetched_once(registry: Registry, instances: list[Instance])
     for _ in range(2):
         assert registry.schema(12) == FORMER
         assert registry.schema(13) == NEWEST
-    first, second = (one.asked for one in instances)
+    first, second = (instance.asked for instance in instances)
     assert first == ["/schemas/ids/12", "/schemas/ids/13"]
     assert second == ["/schemas/ids/13"]
 
@@ -189,7 +193,7 @@ def test_a_registry_that_refuses_refuses_no_record(
     records: DataFrame, instances: list[Instance]
 ) -> None:
     """The record is good: a dead letter would be wrong."""
-    stranger = Registry([one.url for one in instances], user_info="orders:wrong")
+    stranger = Registry([instance.url for instance in instances], user_info="orders:wrong")
     with pytest.raises(RegistryError, match="401"):
         decode(records, stranger, READER)
     assert "wrong" not in repr(stranger)

@@ -205,11 +205,11 @@ def test_the_checkpoint_of_another_query_is_named() -> None:
         progress_of(OFFSETS, "views")
 
 
-@pytest.mark.parametrize("part", ["key", "value", "header"])
-def test_a_letter_is_never_too_large_for_kafka(spark: SparkSession, part: str) -> None:
+@pytest.mark.parametrize("field", ["key", "value", "header"])
+def test_a_letter_is_never_too_large_for_kafka(spark: SparkSession, field: str) -> None:
     """What was just within the limit is beyond it with the headers of a letter."""
     big = f"cast(repeat('x', {LETTER_BYTES - 20}) AS binary)"
-    key, value, header = (big if part == one else "x'61'" for one in ("key", "value", "header"))
+    key, value, header = (big if field == name else "x'61'" for name in ("key", "value", "header"))
     rows = spark.range(1).selectExpr(
         f"{key} AS key",
         f"{value} AS value",
@@ -219,7 +219,7 @@ def test_a_letter_is_never_too_large_for_kafka(spark: SparkSession, part: str) -
         f"'no click' AS {REASON}",
     )
     [letter] = dead_letters(rows).collect()
-    headers = {one.key: bytes(one.value) for one in letter.headers}
+    headers = {header.key: bytes(header.value) for header in letter.headers}
     size = len(letter.key or b"") + len(letter.value or b"") + sum(map(len, headers.values()))
     assert size < LETTER_BYTES
     assert (headers["source.partition"], headers["source.offset"]) == (b"3", b"42")

@@ -33,15 +33,15 @@ def stream() -> list[Event]:
 @pytest.fixture(scope="module")
 def tables(spark: SparkSession, stream: list[Event]) -> SparkSession:
     """A session in which each dataset of the pipeline is a view."""
-    found = spark.newSession()
+    session = spark.newSession()
     damaged = [encode(stream[number], damage) for number, damage in enumerate(Damage)]
     rows = [(line.decode(),) for line in [*map(encode, stream), *damaged]]
-    found.createDataFrame(rows, "value string").createOrReplaceTempView("flights")
+    session.createDataFrame(rows, "value string").createOrReplaceTempView("flights")
     text = Path(package).with_name("departures.sql").read_text()
     for name, query in DATASET.findall(text):
         batch = query.replace("STREAM ", "")
-        found.sql(f"CREATE TEMPORARY VIEW {name} AS {batch}")
-    return found
+        session.sql(f"CREATE TEMPORARY VIEW {name} AS {batch}")
+    return session
 
 
 def rows(tables: SparkSession, table: str, *columns: str) -> list[tuple[Any, ...]]:
@@ -50,7 +50,9 @@ def rows(tables: SparkSession, table: str, *columns: str) -> list[tuple[Any, ...
 
 def test_the_queries_equal_plain_python(tables: SparkSession, stream: list[Event]) -> None:
     counts = rows(tables, "carrier_counts", "carrier", "departures", "delayed")
-    assert {carrier: (every, late) for carrier, every, late in counts} == carrier_counts(stream)
+    assert {carrier: (departures, late) for carrier, departures, late in counts} == carrier_counts(
+        stream
+    )
     late = sorted((event["origin"], event["flight"]) for event in stream if is_long(event))
     assert rows(tables, "long_delays", "origin", "flight") == late
     assert rows(tables, "named_delays", "origin", "flight") == late
@@ -58,9 +60,9 @@ def test_the_queries_equal_plain_python(tables: SparkSession, stream: list[Event
     assert len(rows(tables, "rejected", "value")) == len(Damage)
     windows = rows(tables, "hourly_counts", "unix_seconds(hour)", "origin", "departures")
     # A batch has no watermark: its windows are all of them.
-    every = hourly_counts(stream, timedelta(hours=-1))
-    assert {(at, origin): n for at, origin, n in windows} == every
-    assert sum(every.values()) == len(list(map(departure, stream)))
+    counts_by_hour = hourly_counts(stream, timedelta(hours=-1))
+    assert {(at, origin): n for at, origin, n in windows} == counts_by_hour
+    assert sum(counts_by_hour.values()) == len(list(map(departure, stream)))
 
 
 def test_a_picture_has_each_dataset_and_each_edge() -> None:

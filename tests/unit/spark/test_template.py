@@ -1,4 +1,4 @@
-"""The template of a job: its own tests, by the commands of docs/jobs.md."""
+"""The template of a job: its own tests, by the commands of docs/develop/jobs.md."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_its_tests_pass_where_it_is_copied_to(tmp_path: Path) -> None:
         assert f"\n{name}=={version(name)} " in pinned, installation
     script = "\n".join(["set -e", *shell]).replace("inventories/<yours>", str(tmp_path))
     script = script.replace(".venv/bin/python", sys.executable)
-    done = subprocess.run(  # noqa: S603 - the commands of the page
+    done = subprocess.run(
         ["/bin/sh", "-c", script],
         cwd=ROOT,
         # A JVM that lives for seconds does not benefit from the C2 compiler.

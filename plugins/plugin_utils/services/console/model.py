@@ -28,7 +28,7 @@ PORT, USERS, VIEWERS = f"{PRODUCT}_port", f"{PRODUCT}_users", f"{PRODUCT}_viewer
 _CONFIG = f"/etc/{PRODUCT}"
 AUTHORITY = f"{_CONFIG}/{AUTHORITY_FILE}"
 _STORE, _PAGE, VIEWS = (f"{_CONFIG}/{name}" for name in ("console.pem", "page.html", "views.json"))
-_PANELS = "roles/monitoring/files/dashboards/panels.yml"
+_PANELS = "apps/console/panels.yml"
 _AT_WORK = frozenset({"certificate", "connector", "debezium", "sink", "source", "stream"})
 """What panels may need that does not follow from the inventory."""
 

@@ -32,6 +32,7 @@ def _console_user(console: Console) -> Findings:
 @host_rule("console-python", where="python3")
 def _console_python(host: InspectedHost) -> Findings:
     """The console's libraries need Python 3.11 or newer: it would not start."""
-    if host.name in host.cluster.consoles and host.found.python < _PYTHON:
-        problem = f"Python is {host.found.python_version}; the console needs 3.11 or newer."
+    system = host.inspection.system
+    if host.name in host.cluster.consoles and system.python < _PYTHON:
+        problem = f"Python is {system.python_version}; the console needs 3.11 or newer."
         yield Finding(problem, "Use Debian 12 or another system with Python 3.11 or newer.")

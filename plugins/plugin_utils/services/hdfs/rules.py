@@ -93,7 +93,7 @@ def _hdfs_namenode_empty(hosts: Sequence[InspectedHost]) -> Findings:
         if full:
             problem = f"The NameNode {name} has no data, and {listing(full)} "
             problem += f"{'have' if full[1:] else 'has'}."
-            fix = "Mount its disk, or restore a backup (docs/hdfs.md). For a new file system empty "
+            fix = "Mount its disk, or restore a backup (docs/operate/hdfs.md). For a new file system empty "
             fix += "hdfs_data_dirs."
             yield Finding(problem, fix, hosts=(name,))
         elif absent:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ....module_utils.formats.values import by_name, mapping, sequence
-from ...cluster import files
+from ...cluster import files, pages
 from ...cluster.files import COLLECTION, Entry
 from ...cluster.host import HostSettings
 from ...cluster.resolution import Resolution
@@ -217,7 +217,7 @@ class Monitoring(Packaged):
             SETTINGS["prometheus"]: files.text(files.yaml_text(self._prometheus())),
             # It may hold what a receiver is logged in to with.
             SETTINGS["alertmanager"]: self.secret(files.yaml_text(notified)),
-            **{f"alerts/{name}": files.text(text) for name, text in _alerts().items()},
+            **{f"alerts/{name}": files.text(text) for name, text in self._alerts().items()},
         }
         groups = self.settings["monitoring_rule_groups"]
         if groups:
@@ -238,6 +238,16 @@ class Monitoring(Packaged):
                 _STORE: self.secret(store),
             }
         return entries
+
+    def _alerts(self) -> dict[str, str]:
+        """Return name -> text of the files with alerts, whose runbooks are on the site if there is one."""
+        here, there = (
+            pages.address(url, pages.ALERTS, "") for url in ("", self.settings["docs_url"])
+        )
+        return {
+            path.name: path.read_text(encoding="utf-8").replace(f" {here}", f" {there}")
+            for path in sorted((COLLECTION / _ALERTS).glob("*.yml"))
+        }
 
     def own_files(self) -> dict[str, Entry]:
         """Return its files. Both servers read changed ones when they are asked to."""
@@ -301,12 +311,6 @@ def _timeout(interval: str) -> str:
 
 def _tls() -> dict[str, Any]:
     return {"ca_file": f"certificates/{AUTHORITY_FILE}", "min_version": "TLS12"}
-
-
-def _alerts() -> dict[str, str]:
-    """Return name -> text of the files with alerts."""
-    paths = sorted((COLLECTION / _ALERTS).glob("*.yml"))
-    return {path.name: path.read_text(encoding="utf-8") for path in paths}
 
 
 def _named(route: Mapping[str, Any]) -> Iterator[str]:

@@ -115,7 +115,7 @@ def _monitoring_agent_missing(host: InspectedHost) -> Findings:
     exporters = host.cluster.metrics.get(host.name)
     agent = exporters.distribution if exporters else None
     upgrade = host.allow_version_change != "none"
-    if upgrade and agent and host.found.homes.get(agent.home) is False:
+    if upgrade and agent and host.inspection.software.homes.get(agent.home) is False:
         problem = f"{host.name} does not have {agent.product} {agent.version} yet."
         fix = (
             f"Set kafka_version to what it was and run site.yml first, or delete the group {GROUP}."
@@ -133,7 +133,7 @@ def _monitoring_site_units(host: InspectedHost) -> Findings:
         PurePosixPath(path).stem for packaged in candidates if packaged for path in packaged.masks()
     }
     # Other families have other names, which may be units of the site's own here.
-    for name in (unit for unit in host.found.site_units if unit in masked):
+    for name in (unit for unit in host.inspection.software.site_units if unit in masked):
         problem = f"The site has enabled {name}, or has written its unit."
         fix = f"Run `systemctl disable --now {name}` and delete /etc/systemd/system/{name}.service "
         yield Finding(problem, f"{fix}if it is there, or delete the group {GROUP}.")
@@ -144,7 +144,7 @@ def _monitoring_without_room(host: InspectedHost) -> Findings:
     """Prometheus fails when it can write no more, and alerts are missing just then."""
     server = host.cluster.monitoring.get(host.name)
     size = _SIZE.fullmatch(server.retention_size) if server else None
-    for directory in host.found.directories if server and size else ():
+    for directory in host.inspection.disks.directories if server and size else ():
         needed = int(size["number"]) * _UNITS[size["unit"]] if size else 0
         # What is there already is part of what may be used.
         room = directory.size if directory.exists else directory.free

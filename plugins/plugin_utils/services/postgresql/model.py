@@ -217,7 +217,7 @@ class Database(Certified):
         query = (
             "SELECT format('the replication slot %s of the database %s is lost: its connector did "
             "not read for so long that max_slot_wal_keep_size was exceeded, and cannot continue. "
-            "docs/cdc.md describes how to begin again', slot_name, database) "
+            "docs/operate/cdc.md describes how to begin again', slot_name, database) "
             "FROM pg_replication_slots WHERE wal_status = 'lost' ORDER BY slot_name"
         )
         return [{"database": ACCOUNT, "query": query}]

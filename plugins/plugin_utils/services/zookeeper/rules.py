@@ -6,10 +6,10 @@ import re
 from collections.abc import Mapping
 
 from ....module_utils.formats.key_table import nearest
-from ....module_utils.formats.pem import identities
 from ....module_utils.formats.values import integer, is_true, listing, yaml_type
 from ...cluster.ca_change import signing
 from ...cluster.cluster import Cluster
+from ...cluster.x509 import identities, identities_of
 from ...rules.engine import Finding, Findings, host_rule, rule
 from ...rules.inspection import InspectedHost
 from ...rules.shared import Property, holders, properties
@@ -142,12 +142,12 @@ def _ensemble_closed(host: InspectedHost) -> Findings:
     talk to each other, and clients with the old configuration would reach none that is restarted.
     """
     member, broker = host.zookeeper, host.kafka
-    current, expected, deployed = host.found.ensemble_secured, False, False
+    current, expected, deployed = host.inspection.zookeeper.secured, False, False
     if member is not None:
         expected = is_true(member.config.get("sslQuorum"))
         deployed = any(directory.elected for _, directory in host.data())
     elif broker is not None and broker.mode == "zookeeper":  # alone in a run with --limit
-        current = host.found.ensemble_client_secured
+        current = host.inspection.zookeeper.client_secured
         expected = is_true(broker.config.get("zookeeper.ssl.client.enable"))
         deployed = any(directory.meta for _, directory in host.data())
     if current is not None and deployed and current != expected:
@@ -168,15 +168,16 @@ def _ensemble_authority_differs(host: InspectedHost) -> Findings:
     member = host.zookeeper
     if member is None or not member.is_secured or not member.secrets.zookeeper_authority:
         return
-    secrets, deployed = member.secrets, host.found
+    secrets, deployed = member.secrets, host.inspection.zookeeper
     # While the CAs are changed a member may have the phase before, or the one gone back from.
     pairs = [
-        (deployed.ensemble_authorities, signing(secrets, AUTHORITY_FILE)),
-        (deployed.ensemble_member_signed_by, secrets.zookeeper_authority),
+        (deployed.authorities, signing(secrets, AUTHORITY_FILE)),
+        (deployed.member_signed_by, secrets.zookeeper_authority),
     ]
     if secrets.zookeeper_clients_authority:
-        pairs.append((deployed.ensemble_clients, signing(secrets, CLIENTS_AUTHORITY_FILE)))
-    if any(current and not {*current} & {*identities(expected)} for current, expected in pairs):
+        pairs.append((deployed.clients, signing(secrets, CLIENTS_AUTHORITY_FILE)))
+    identity_pairs = [(identities_of(found), {*identities(text)}) for found, text in pairs]
+    if any(current and not current & expected for current, expected in identity_pairs):
         problem = f"The member trusts another CA than that of {secrets.directory}."
         fix = "Copy that directory from the control node that deployed the ensemble. If it is "
         fix += "lost, remove ZooKeeper from all members, which keeps the data (teardown.yml), and "

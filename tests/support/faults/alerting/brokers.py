@@ -78,14 +78,14 @@ def broker_stopped(on: Watched) -> Iterator[Mapping[str, Labels]]:
     where = on.member("kafka_brokers")
     node = on.topology.cluster.kafka[where].id
     alone, strict = f"alone-{on.suffix}", f"strict-{on.suffix}"
-    others = [one for one in on.topology.brokers if one != node]
+    peers = [broker for broker in on.topology.brokers if broker != node]
     on.create_topic(alone, assignments={0: [node]})
-    on.create_topic(strict, assignments={0: [*others, node]}, configs={"min.insync.replicas": "3"})
+    on.create_topic(strict, assignments={0: [*peers, node]}, configs={"min.insync.replicas": "3"})
     try:
         with stopped(on.hosts[where], "kafka"), producing(on.topology, strict, 0.2):
             yield {"KafkaDown": {"host": where}, "ProduceErrors": {"error": "NOT_ENOUGH_REPLICAS"}}
     finally:
-        # A topic is not removed while its only replica is offline: docs/weaknesses.md.
+        # A topic is not removed while its only replica is offline: docs/explain/weaknesses.md.
         on.wait_until_healthy()
         remove_topics(on, alone, strict)
 
@@ -106,15 +106,15 @@ def proxy_unreachable(on: Watched) -> Iterator[Mapping[str, Labels]]:
 def certificate_ends(on: Watched) -> Iterator[Mapping[str, Labels]]:
     """The file of a certificate that ends tomorrow; what is running keeps the former one."""
     name = on.member("monitoring")
-    own = on.topology.cluster.metrics[name].certificates[0]
+    certificate = on.topology.cluster.metrics[name].certificates[0]
     with mock.patch.object(certificates, "LEAF_DAYS", 1):
-        text = certificates.issue(authority(on.topology.cluster), own)
-    on.hosts[name].check_output("cp --preserve %s %s.kept", own.path, own.path)
+        text = certificates.issue(authority(on.topology.cluster), certificate)
+    on.hosts[name].check_output("cp --preserve %s %s.kept", certificate.path, certificate.path)
     try:
-        on.hosts[name].check_output("printf %%s %s > %s", text, own.path)
+        on.hosts[name].check_output("printf %%s %s > %s", text, certificate.path)
         yield {"CertificateExpiresSoon": {"host": name}, "CertificateExpired": {"host": name}}
     finally:
-        on.hosts[name].check_output("mv %s.kept %s", own.path, own.path)
+        on.hosts[name].check_output("mv %s.kept %s", certificate.path, certificate.path)
 
 
 @contextlib.contextmanager
@@ -167,14 +167,14 @@ def unclean_election(on: Watched) -> Iterator[Mapping[str, Labels]]:
     port = on.topology.cluster.kafka[where].listeners.for_host.port
     peer = on.topology.addresses[on.topology.node(follower)]
 
-    def partition_is(**wanted: object) -> None:
+    def partition_is(**state: object) -> None:
         def found() -> bool:
             partition = on.partition(topic=topic)
             return bool(partition) and all(
-                getattr(partition, name) == value for name, value in wanted.items()
+                getattr(partition, name) == value for name, value in state.items()
             )
 
-        wait_for(found, seconds=OUT_OF_SYNC_SECONDS, what=f"{topic} with {wanted}")
+        wait_for(found, seconds=OUT_OF_SYNC_SECONDS, what=f"{topic} with {state}")
 
     try:
         partition_is(leader=leader, isr=(leader, follower))
@@ -198,9 +198,9 @@ def unclean_election(on: Watched) -> Iterator[Mapping[str, Labels]]:
 def slow_leader(on: Watched) -> Iterator[Mapping[str, Labels]]:
     """The link of a leader is slow, and it gets large records."""
     controller = on.controller()
-    leader, *others = sorted(on.topology.brokers, key=controller.__eq__)
+    leader, *followers = sorted(on.topology.brokers, key=controller.__eq__)
     topic, where = f"slow-{on.suffix}", on.topology.node(leader)
-    on.create_topic(topic, assignments={0: [leader, *others[:2]]})
+    on.create_topic(topic, assignments={0: [leader, *followers[:2]]})
     try:
         on.sh(where, SLOW)
         with producing(on.topology, topic, 0.01, LARGE):

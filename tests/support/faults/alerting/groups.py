@@ -80,11 +80,11 @@ def exporter_with_clock(on: Watched) -> Iterator[None]:
     It is restarted before and after.
     """
     where = on.member("monitoring")
-    own = on.topology.cluster.lag_exporters[where]
-    drop_ins = f"/run/systemd/system/{own.service}.service.d"
-    command = f"/usr/bin/python3 {CLOCK} {own.settings_file}"
+    exporter = on.topology.cluster.lag_exporters[where]
+    drop_ins = f"/run/systemd/system/{exporter.service}.service.d"
+    command = f"/usr/bin/python3 {CLOCK} {exporter.settings_file}"
     lines = f"[Service]\nExecStart=\nExecStart={command}\n"
-    restart = f"systemctl daemon-reload; systemctl restart {own.service}"
+    restart = f"systemctl daemon-reload; systemctl restart {exporter.service}"
     try:
         on.sh(where, WRITE, CLOCK_AHEAD, CLOCK)
         on.sh(where, f"mkdir -p {drop_ins}; {WRITE}", lines, f"{drop_ins}/clock.conf")

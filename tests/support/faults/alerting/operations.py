@@ -46,10 +46,10 @@ def restart_pending(on: Watched) -> Iterator[Mapping[str, Labels]]:
     """A run of site.yml that changes an instance of the registry is killed before its restart."""
     where = on.member("schema_registry")
     heap = on.topology.cluster.schema_registry[where].settings["schema_registry_heap"]
-    other = f"schema_registry_heap={int(heap.removesuffix('m')) + 1}m"
+    changed_heap = f"schema_registry_heap={int(heap.removesuffix('m')) + 1}m"
     try:
         on.plays.kill_at(
-            "Restart instances with a pending restart", "site", "--limit", where, "-e", other
+            "Restart instances with a pending restart", "site", "--limit", where, "-e", changed_heap
         )
         on.sh(where, "test -e /run/schema_registry/restart-pending")
         yield {"RestartPending": {"host": where, "unit": "schema_registry"}}

@@ -28,7 +28,7 @@ JOB, LATE_AFTER, FIRST_COMMIT_SECONDS = "ticks", 60, 120
 
 
 @contextlib.contextmanager
-def sink(on: Watched, name: str, **more: str) -> Iterator[None]:
+def sink(on: Watched, name: str, **overrides: str) -> Iterator[None]:
     """A sink to a database that is not there."""
     config = {
         "connector.class": "io.debezium.connector.jdbc.JdbcSinkConnector",
@@ -37,7 +37,7 @@ def sink(on: Watched, name: str, **more: str) -> Iterator[None]:
         "connection.password": "nothing",
         "topics": name,
         "tasks.max": "1",
-        **more,
+        **overrides,
     }
     ask(on, "PUT", f"/connectors/{name}/config", config)
     try:
@@ -141,8 +141,8 @@ def stream(on: Watched, state: str) -> dict[str, Any]:
 
 def deploy(on: Watched, state: str) -> None:
     """Make or remove the stream beside the jobs of the inventory."""
-    given = json.dumps({"spark_jobs": [*inventory_jobs(on), stream(on, state)]})
-    on.plays.succeed("jobs", "-e", given, "-e", f"job={JOB}")
+    variables = json.dumps({"spark_jobs": [*inventory_jobs(on), stream(on, state)]})
+    on.plays.succeed("jobs", "-e", variables, "-e", f"job={JOB}")
 
 
 def inventory_jobs(on: Watched) -> list[Any]:

@@ -58,8 +58,8 @@ def controller_isolated(on: Watched) -> Iterator[Mapping[str, Labels]]:
 
 def later_epoch(on: Watched, before: int) -> None:
     """Wait until there was an election."""
-    what = f"an epoch after {before}"
-    wait_for(lambda: on.epoch() > before, seconds=ELECTION_SECONDS, what=what)
+    description = f"an epoch after {before}"
+    wait_for(lambda: on.epoch() > before, seconds=ELECTION_SECONDS, what=description)
 
 
 @contextlib.contextmanager

@@ -25,15 +25,13 @@ Labels = Mapping[str, str]
 
 @dataclass(kw_only=True)
 class Watched(ServicesTarget):
-    """A cluster whose alerts reach a receiver; no ledger runs on it.
-
-    What a fault leaves until its alerts have cleared is removed by `afterwards`.
-    """
+    """A cluster whose alerts reach a receiver; no ledger runs on it."""
 
     servers: Servers
     notifications: Notifications
     connect: Rest | None
     afterwards: contextlib.ExitStack
+    """Removes what a fault leaves until its alerts have cleared."""
     suffix: str = field(default_factory=lambda: uuid.uuid4().hex[:8])
 
     def member(self, group: str, index: int = -1) -> str:
@@ -48,18 +46,18 @@ class Watched(ServicesTarget):
         """
         return clients.admin(self.topology.connection)
 
-    def create_topic(self, name: str, **wanted: object) -> None:
+    def create_topic(self, name: str, **layout: object) -> None:
         """Make a topic, as kafka-python has it."""
         with self.admin() as admin:
-            admin.create_topics({name: wanted}, wait_for_metadata=True)
+            admin.create_topics({name: layout}, wait_for_metadata=True)
 
-    def wait_for_acks(self, more: int = 20, seconds: float = 60) -> None:
+    def wait_for_acks(self, count: int = 20, seconds: float = 60) -> None:
         """Wait for nothing: no ledger runs."""
 
     def value(self, query: str) -> float:
         """The value of the only series that a query of Prometheus finds, 0 without any."""
-        found = self.servers.data(f"query?query={query}")["result"]
-        return float(found[0]["value"][1]) if found else 0.0
+        series = self.servers.data(f"query?query={query}")["result"]
+        return float(series[0]["value"][1]) if series else 0.0
 
 
 Injection = Callable[[Watched], contextlib.AbstractContextManager[Mapping[str, Labels]]]
@@ -68,25 +66,28 @@ Injection = Callable[[Watched], contextlib.AbstractContextManager[Mapping[str, L
 
 @dataclass(frozen=True)
 class AlertingFault:
-    """A fault, the alerts that it fires, and the groups without which it cannot be made.
+    """A fault and the alerts that it fires.
 
-    One that `needs_machine` cannot be made in a container, which has the clock of its machine.
-    The deadlines are in seconds. By default they are for an alert with a condition of 30 s at most,
-    and a JVM that takes as long to start.
+    By default its deadlines are for an alert with a condition of 30 s at most, and a JVM that takes
+    as long to start.
     """
 
     name: str
     inject: Injection
     alerts: tuple[str, ...]
     needs: tuple[str, ...] = ()
+    """The groups without which it cannot be made."""
     needs_machine: bool = False
+    """It cannot be made in a container, which has the clock of its machine."""
     fires: float = 150
+    """Deadline in seconds."""
     clears: float = 150
+    """Deadline in seconds."""
 
     def can_be_made(self, topology: Topology) -> bool:
         """Whether the cluster has what it needs."""
-        wanted = [topology.group(one) for one in self.needs]
-        return all(wanted) and (bool(topology.machines) or not self.needs_machine)
+        groups = [topology.group(group) for group in self.needs]
+        return all(groups) and (bool(topology.machines) or not self.needs_machine)
 
 
 @contextlib.contextmanager
@@ -116,10 +117,10 @@ def remove_topics(on: Watched, *names: str) -> None:
 
     def are_gone() -> bool:
         with contextlib.suppress(errors.KafkaError), on.admin() as admin:
-            left = {*names} & {*admin.list_topics()}
-            if left:
-                admin.delete_topics([*left])
-            return not left
+            remaining = {*names} & {*admin.list_topics()}
+            if remaining:
+                admin.delete_topics([*remaining])
+            return not remaining
         return False
 
     wait_for(are_gone, seconds=START_SECONDS, what=f"no topics {', '.join(names)}")

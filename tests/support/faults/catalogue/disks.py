@@ -31,16 +31,16 @@ def data_dirs(target: Target, where: str) -> list[str]:
 
 def holder(target: Target, where: str) -> str:
     """The log directory of a host in which a partition lies that it leads or follows."""
-    found = partition_dirs(target, where, "*")
-    return found[-1].rpartition("/")[0]
+    directories = partition_dirs(target, where, "*")
+    return directories[-1].rpartition("/")[0]
 
 
 def partition_dirs(target: Target, where: str, index: str) -> list[str]:
     """Where partitions of the ledger's topic lie on a host."""
     places = " ".join(f"{path}/{target.topic}-{index}" for path in data_dirs(target, where))
-    found = str(target.hosts[where].run(f"ls -d {places}").stdout).split()
-    assert found, f"{where} holds no partition {index} of the ledger"
-    return found
+    directories = str(target.hosts[where].run(f"ls -d {places}").stdout).split()
+    assert directories, f"{where} holds no partition {index} of the ledger"
+    return directories
 
 
 @contextmanager
@@ -133,10 +133,10 @@ def log_dir_read_only(target: Target, record: Record) -> None:
     wait_for(
         lambda: path in target.plays.refuse("health"), seconds=60, what=f"health.yml names {path}"
     )
-    others = {name: target.pid(name) for name in target.kafka_hosts if name != where}
+    pids = {name: target.pid(name) for name in target.kafka_hosts if name != where}
     target.plays.succeed("rolling_restart")
     assert target.pid(where) != pid
-    assert {name: target.pid(name) for name in others} == others
+    assert {name: target.pid(name) for name in pids} == pids
 
 
 @fault(21, "bytes of the last segment are damaged on a broker that was killed")

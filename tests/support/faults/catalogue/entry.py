@@ -53,16 +53,16 @@ def catalogue(
     kind: type[D],
 ) -> tuple[list[Fault], Callable[[int, str], Callable[[Callable[[D, Record], None]], Fault]]]:
     """A catalogue of its own for one kind of target, and what puts functions into it."""
-    found: list[Fault] = []
+    faults: list[Fault] = []
 
     def fault(number: int, name: str) -> Callable[[Callable[[D, Record], None]], Fault]:
         def add(inject: Callable[[D, Record], None]) -> Fault:
-            found.append(Fault(number, name, narrowed(kind, inject)))
-            return found[-1]
+            faults.append(Fault(number, name, narrowed(kind, inject)))
+            return faults[-1]
 
         return add
 
-    return found, fault
+    return faults, fault
 
 
 def begin(target: Target, record: Record, node: int) -> str:
@@ -124,8 +124,8 @@ def wait_for_gate_refusal(target: Target, node: int, predicate: str, *, without:
     def refused() -> bool:
         snapshot = target.snapshot(without=without)
         stopped = Node(node, broker=not controller, controller=controller)
-        found = snapshot and stop_blockers(snapshot, stopped, Expected(), Policy(strict=False))
-        return any(blocker.predicate == predicate for blocker in found or ())
+        blockers = snapshot and stop_blockers(snapshot, stopped, Expected(), Policy(strict=False))
+        return any(blocker.predicate == predicate for blocker in blockers or ())
 
     wait_for(refused, seconds=60, what=f"the gate refuses to stop {node}: {predicate}")
 

@@ -102,9 +102,9 @@ def refuses(address: str) -> None:
     """Check that a port gives nothing to a client without credentials, with or without TLS."""
     for protocol, opening in OPENINGS.items():
         for context in (None, unverified()):
-            found = answer(address, opening, context)
-            refused = not found or found.startswith(ALERT) or REFUSALS.match(found)
-            assert refused, f"{address} answers {protocol}: {found!r}"
+            response = answer(address, opening, context)
+            refused = not response or response.startswith(ALERT) or REFUSALS.match(response)
+            assert refused, f"{address} answers {protocol}: {response!r}"
 
 
 @fault(50, "a client without TLS", on="closed")
@@ -112,8 +112,8 @@ def client_without_tls(target: Target, record: Record) -> None:
     """Each listener closes the connection, and the node's log has it."""
     record.node, since, count = "the client", marks(target), 0
     for _, address in listeners(target):
-        found = answer(address, OPENINGS["Kafka"])
-        assert not found or found.startswith(ALERT), f"{address}: {found!r}"
+        response = answer(address, OPENINGS["Kafka"])
+        assert not response or response.startswith(ALERT), f"{address}: {response!r}"
         count += 1
     for where, mark in since.items():
         journal_line(target, where, mark, REFUSED)
@@ -143,15 +143,18 @@ def unauthenticated(target: Target, record: Record) -> None:
     record.node = "the client"
     cluster = target.topology.cluster
     ports = [
-        (f"{target.topology.addresses[host]}:{one.port}", f"{one.service}: {one.name}")
+        (
+            f"{target.topology.addresses[host]}:{endpoint.port}",
+            f"{endpoint.service}: {endpoint.name}",
+        )
         for host in cluster.hosts
-        for one in cluster.listening(host)
-        if one.port and one.callers != (LOOPBACK,)
+        for endpoint in cluster.listening(host)
+        if endpoint.port and endpoint.callers != (LOOPBACK,)
     ]
     with ThreadPoolExecutor(8) as pool:
         tried = list(pool.map(lambda port: is_tried(port[0]), ports))
     # One member of ZooKeeper, its leader, listens to the others: elsewhere that port is closed.
-    names = {name for (_, name), found in zip(ports, tried, strict=True) if found}
+    names = {name for (_, name), attempted in zip(ports, tried, strict=True) if attempted}
     assert names == {name for _, name in ports}, {name for _, name in ports} - names
     record.proof = f"{sum(tried)} ports gave nothing away"
 
@@ -198,7 +201,9 @@ def missing_grant(target: Target, record: Record) -> None:
             producer.close(timeout=1)
         brokers = target.topology.group("kafka_brokers")
         command = "grep -c -- %s %s || true"
-        denials = sum(int(target.sh(one, command, f"User:{USER} ", DENIALS)) for one in brokers)
+        denials = sum(
+            int(target.sh(broker, command, f"User:{USER} ", DENIALS)) for broker in brokers
+        )
         assert denials, f"{DENIALS} does not name {USER}"
     record.proof = f"denied, {denials} lines in {DENIALS}"
 
@@ -269,11 +274,19 @@ def shows(target: Target, record: Record, names: tuple[str, ...]) -> None:
     node = follower(target)
     where = begin(target, record, node)
     cluster, address = target.topology.cluster, target.topology.brokers[node]
-    own = next(x for x in cluster.kafka[where].certificates if x.path.endswith("clients.pem"))
-    text = certificates.issue(authority(cluster), replace(own, names=names or own.names))
-    target.sh(where, f"cp -p {own.path} {own.path}.own")
+    certificate = next(
+        candidate
+        for candidate in cluster.kafka[where].certificates
+        if candidate.path.endswith("clients.pem")
+    )
+    text = certificates.issue(
+        authority(cluster), replace(certificate, names=names or certificate.names)
+    )
+    target.sh(where, f"cp -p {certificate.path} {certificate.path}.own")
     try:
-        target.sh(where, f"cat > {own.path} <<'END'\n%s\nEND\nsystemctl restart kafka", text)
+        target.sh(
+            where, f"cat > {certificate.path} <<'END'\n%s\nEND\nsystemctl restart kafka", text
+        )
         serves_again(target, where)
         why = refused(target.topology.connection.at(address))
         code, output = target.plays.run("health")
@@ -281,7 +294,7 @@ def shows(target: Target, record: Record, names: tuple[str, ...]) -> None:
         assert f"the certificate at {address} is not valid" in " ".join(output.split()), output
         target.wait_for_acks()
     finally:
-        target.sh(where, f"mv {own.path}.own {own.path}; systemctl restart kafka")
+        target.sh(where, f"mv {certificate.path}.own {certificate.path}; systemctl restart kafka")
         serves_again(target, where)
     record.proof = f"{why}; health names {address}"
 
@@ -292,9 +305,9 @@ def serves_again(target: Target, where: str) -> None:
     assert node is not None
 
     def complete() -> bool:
-        found = target.snapshot(without=node)
-        known = found.partitions if found else ()
-        return bool(known) and not any(one.under_replicated for one in known)
+        snapshot = target.snapshot(without=node)
+        partitions = snapshot.partitions if snapshot else ()
+        return bool(partitions) and not any(partition.under_replicated for partition in partitions)
 
     wait_for(complete, seconds=90, what=f"all replicas of {where}")
 
@@ -302,8 +315,8 @@ def serves_again(target: Target, where: str) -> None:
 def authority(cluster: Cluster) -> certificates.Authority:
     """The CA of the cluster: that of the site, or Millrace's own."""
     folder = Path(cluster.inventory.secrets.directory)
-    if given := given_authority(cluster):
-        return given
+    if configured := given_authority(cluster):
+        return configured
     return certificates.Authority(
         (folder / security.AUTHORITY_FILE).read_text(), (folder / "ca.key").read_text()
     )
@@ -360,8 +373,8 @@ def logged(target: Target, since: dict[str, str]) -> str:
     """Wait until a node's log names a client that was refused after `since`; the line."""
 
     def line() -> str:
-        found = (lines(target, where, since[where]) for where in target.kafka_hosts)
-        return next(filter(None, found), "")
+        matches = (lines(target, where, since[where]) for where in target.kafka_hosts)
+        return next(filter(None, matches), "")
 
     return wait_for(line, seconds=30, what="a refused client in a log")[:200]
 

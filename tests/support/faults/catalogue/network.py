@@ -34,8 +34,8 @@ def leader_isolated(target: Target, record: Record) -> None:
     """An isolated leader must not acknowledge; the others elect a new one."""
     node = target.led_by(topic=target.side_topic)
     where = begin(target, record, node)
-    others = [name for name in target.kafka_hosts if name != where]
-    cut(target, where, others)
+    peers = [name for name in target.kafka_hosts if name != where]
+    cut(target, where, peers)
     after = target.elected(node, topic=target.side_topic)
     target.fenced(node)
     # One attempt, and nobody else is asked who leads.
@@ -54,7 +54,7 @@ def leader_isolated(target: Target, record: Record) -> None:
     finally:
         producer.close(timeout=1)
     target.wait_for_acks()
-    record.proof = f"{len(others)} peers cut off; fenced; {after} leads after {node}"
+    record.proof = f"{len(peers)} peers cut off; fenced; {after} leads after {node}"
 
 
 @fault(11, "a leader is isolated from the other brokers only", on="dedicated", long=True)
@@ -91,7 +91,9 @@ def send(target: Target, node: int, size: int) -> None:
 def in_sync_alone(target: Target, node: int) -> None:
     """Wait until a leader has given all followers of the side topic up, and leads still."""
     wait_for(
-        lambda: (found := target.partition(topic=target.side_topic)) and found.isr == (node,),
+        lambda: (
+            (partition := target.partition(topic=target.side_topic)) and partition.isr == (node,)
+        ),
         seconds=LAG_SECONDS,
         what=f"{node} is in sync alone",
     )
@@ -118,9 +120,9 @@ def quorum_split(target: Target, record: Record) -> None:
     """The other two elect a leader, it steps down, and the epoch stays bounded (KIP-996)."""
     node, epoch = target.controller(), target.epoch()
     where = begin(target, record, node)
-    others = [name for name in target.topology.group("kafka_controllers") if name != where]
+    peers = [name for name in target.topology.group("kafka_controllers") if name != where]
     since = time.monotonic()
-    cut(target, where, others)
+    cut(target, where, peers)
     wait_for(
         lambda: target.epoch() > epoch and target.controller() != node,
         seconds=60,
@@ -172,9 +174,9 @@ def slow_link(target: Target, record: Record) -> None:
     record.proof = f"{FLOOD} bytes at 1 Mbit/s: {node} is in sync alone, and the gate keeps it"
 
 
-def cut(target: Target, where: str, others: Iterable[str]) -> None:
+def cut(target: Target, where: str, hosts: Iterable[str]) -> None:
     """Let no packet pass between a host and others, in either direction."""
-    peers = list(others)
+    peers = list(hosts)
     for name in peers:
         target.sh(name, DROP, target.topology.addresses[where])
     target.sh(

@@ -167,7 +167,7 @@ def too_few_replicas(target: Target, record: Record) -> None:
     for node in nodes:
         target.sh(target.topology.node(node), KILL + "; systemctl stop kafka")
     wait_for(
-        lambda: (found := target.partition()) and found.isr == (last,),
+        lambda: (partition := target.partition()) and partition.isr == (last,),
         seconds=60,
         what=f"{last} is in sync alone",
     )
@@ -187,11 +187,11 @@ def readable(target: Target, node: int) -> int:
         partition = TopicPartition(target.topic, 0)
         consumer.assign([partition])
         consumer.seek_to_beginning(partition)
-        found = consumer.poll(timeout_ms=10_000, max_records=500)
+        records = consumer.poll(timeout_ms=10_000, max_records=500)
     finally:
         consumer.close()
-    assert found.get(partition), "nothing can be read"
-    return len(found[partition])
+    assert records.get(partition), "nothing can be read"
+    return len(records[partition])
 
 
 @fault(40, "the last in-sync replica is killed", on="dedicated")
@@ -206,7 +206,7 @@ def last_in_sync_killed(target: Target, record: Record) -> None:
     target.sh(record.node, KILL + "; systemctl stop kafka")
     start(target, target.topology.node(early))
     wait_for(
-        lambda: (found := target.partition(without=last)) and found.offline,
+        lambda: (partition := target.partition(without=last)) and partition.offline,
         seconds=60,
         what="a partition without a leader",
     )
@@ -218,7 +218,7 @@ def last_in_sync_killed(target: Target, record: Record) -> None:
 
 def out_of_sync(target: Target, node: int) -> None:
     wait_for(
-        lambda: (found := target.partition(without=node)) and node not in found.isr,
+        lambda: (partition := target.partition(without=node)) and node not in partition.isr,
         seconds=30,
         what=f"{node} is out of sync",
     )
@@ -243,8 +243,8 @@ def oversize(target: Target, record: Record) -> None:
 
 
 def topics(target: Target) -> set[str]:
-    found = target.snapshot()
-    return {one.topic for one in found.partitions} if found else set()
+    snapshot = target.snapshot()
+    return {partition.topic for partition in snapshot.partitions} if snapshot else set()
 
 
 def create(target: Target, topic: str) -> None:

@@ -66,9 +66,9 @@ def twin(target: Target, record: Record) -> None:
             target, where, mark, "DUPLICATE_BROKER_REGISTRATION", unit="kafka-twin"
         )
         target.wait_for_acks()
-        found = target.snapshot(without=node)
-        assert found
-        assert not any(broker.fenced for broker in found.brokers if broker.id == node)
+        snapshot = target.snapshot(without=node)
+        assert snapshot
+        assert not any(broker.fenced for broker in snapshot.brokers if broker.id == node)
         assert target.pid(where) == pid
     finally:
         target.hosts[where].run(f"systemctl stop kafka-twin; rm -rf {TWIN}")
@@ -87,7 +87,7 @@ def wrong_clock(target: Target, record: Record) -> None:
             f"FAKETIME={offset:+d}",
             "FAKETIME_DONT_FAKE_MONOTONIC=1",
         )
-        with given(target, where, *(f"Environment={one}" for one in settings)):
+        with given(target, where, *(f"Environment={setting}" for setting in settings)):
             target.wait_until_healthy()
             seen.append(stamps_off(target, node, offset))
     record.proof = f"{where} stamped records {' and '.join(seen)} off"
@@ -97,7 +97,7 @@ def install_faketime(target: Target, where: str) -> None:
     """Take libfaketime, which replaces a process's clock, from this machine's package index."""
     with tempfile.TemporaryDirectory() as folder:
         got = subprocess.run(
-            ["apt-get", "download", "libfaketime"],  # noqa: S607 - the system's
+            ["apt-get", "download", "libfaketime"],
             cwd=folder,
             check=False,
             capture_output=True,
@@ -106,7 +106,7 @@ def install_faketime(target: Target, where: str) -> None:
         if got.returncode:
             pytest.skip(f"libfaketime cannot be downloaded here: {got.stderr[-200:]}")
         (package,) = Path(folder).glob("*.deb")
-        subprocess.run(["dpkg-deb", "-x", package, folder], check=True)  # noqa: S603, S607 - the system's
+        subprocess.run(["dpkg-deb", "-x", package, folder], check=True)
         (library,) = Path(folder).rglob("libfaketimeMT.so.1")
         packed = base64.b64encode(gzip.compress(library.read_bytes())).decode()
     target.sh(

@@ -52,13 +52,14 @@ def worker_killed(target: Streams, record: Record) -> None:
 def busy(target: Streams) -> str | None:
     """A worker with an executor that has a task."""
     at_work = {
-        str(one["hostPort"]).rpartition(":")[0]
-        for one in target.stream.executors()
-        if one["activeTasks"]
+        str(executor["hostPort"]).rpartition(":")[0]
+        for executor in target.stream.executors()
+        if executor["activeTasks"]
     }
     workers = target.topology.group("spark_workers")
     return next(
-        (one for one in workers if target.topology.cluster.spark[one].address in at_work), None
+        (worker for worker in workers if target.topology.cluster.spark[worker].address in at_work),
+        None,
     )
 
 
@@ -96,12 +97,12 @@ def executor_out_of_memory(target: Streams, record: Record) -> None:
 
     def lost() -> str | None:
         for where in hosts:
-            found = target.hosts[where].run(
+            result = target.hosts[where].run(
                 f"journalctl --unit {WORKER} --output cat | grep -E -m 1 %s", ended
             )
-            if found.stdout:
+            if result.stdout:
                 record.node = where
-                return str(found.stdout).strip()[:200]
+                return str(result.stdout).strip()[:200]
         return None
 
     record.proof = wait_for(lost, seconds=20, what="a worker that reports the executor's end")
@@ -147,9 +148,9 @@ def master_killed(target: Streams, record: Record) -> None:
         lambda: not target.workers_missing(), seconds=SECONDS, what="a master with its workers"
     )
     record.recovered(killed, SECONDS)
-    known = application(master_state(target.topology, active_master(target.topology)), app)
-    record.proof = f"process {before} is gone, {pid} came; to it {app} is {known}"
-    assert known == "RUNNING"
+    state = application(master_state(target.topology, active_master(target.topology)), app)
+    record.proof = f"process {before} is gone, {pid} came; to it {app} is {state}"
+    assert state == "RUNNING"
     assert target.flows() == app
 
 
@@ -170,7 +171,9 @@ def checkpoint_cut(target: Streams, record: Record) -> None:
     stream.start(*damaged, CHECKPOINT)
     errors = {name: stream.wait(since, step="failed", checkpoint=name)["error"] for name in damaged}
     again = stream.wait(since, step="written", batch=batch)
-    steps = {one["step"] for one in stream.reports()[since:] if one["checkpoint"] in damaged}
+    steps = {
+        report["step"] for report in stream.reports()[since:] if report["checkpoint"] in damaged
+    }
     assert steps == {"failed"}, "a batch ran on what is damaged"
     assert again["versions"] == versions, "the table took the batch twice"
     assert target.flows() == again["app"]

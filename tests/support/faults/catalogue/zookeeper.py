@@ -18,8 +18,8 @@ def zookeeper_lost(target: Target, record: Record) -> None:
     """Producers are not affected; metadata cannot be changed, and none of it is lost."""
     members, before = target.topology.group("zookeeper"), topics(target)
     leader = leader_of(target.topology)
-    last, *others = (name for name in members if name != leader)
-    down = [leader, *others]
+    last, *followers = (name for name in members if name != leader)
+    down = [leader, *followers]
     record.node = ", ".join(down)
     try:
         for where in down:

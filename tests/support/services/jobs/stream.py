@@ -37,10 +37,10 @@ table = folder / "table"
 stop = threading.Event()
 
 
-def report(app: str, step: str, **more: object) -> None:
+def report(app: str, step: str, **fields: object) -> None:
     """Write a line, at once."""
     with (folder / "reports").open("a") as file:
-        file.write(json.dumps({"app": app, "step": step, **more}) + "\n")
+        file.write(json.dumps({"app": app, "step": step, **fields}) + "\n")
 
 
 def sink(app: str, checkpoint: str) -> Callable[[DataFrame, int], None]:
@@ -97,9 +97,9 @@ def write_rows(spark: SparkSession) -> None:
     """Write everything that the table holds, in one step."""
     read = spark.read.format("delta").load(str(table))
     rows = [list(row) for row in read.select("topic", "partition", "offset", "batch").collect()]
-    part = folder / "rows.part"
-    part.write_text(json.dumps(rows))
-    part.rename(folder / "rows.json")
+    unfinished = folder / "rows.part"
+    unfinished.write_text(json.dumps(rows))
+    unfinished.rename(folder / "rows.json")
 
 
 def main() -> int:

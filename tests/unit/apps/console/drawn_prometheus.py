@@ -57,13 +57,13 @@ CLUSTER: Drawn = {
                 "started": "2026-11-27T01:00:00Z",
                 "plan": "k1 k2",
                 "done": done,
-                "left": left,
+                "left": remaining,
                 "state": state,
                 "verdict": verdict,
             },
             written,
         )
-        for host, written, state, done, left, verdict in (
+        for host, written, state, done, remaining, verdict in (
             ("k2", NOW - 5, "finished", "k1 k2", "", "PASS"),
             ("k1", NOW - 9, "running", "k1", "k2", ""),
         )
@@ -77,43 +77,43 @@ CLUSTER: Drawn = {
 
 @contextmanager
 def prometheus(
-    drawn: Drawn = CLUSTER, status: int = 200, asked: list[str] | None = None
+    drawn: Drawn = CLUSTER, status: int = 200, queries: list[str] | None = None
 ) -> Iterator[dict[str, Any]]:
-    """Yield the settings of a server; it answers with `status`, and adds queries to `asked`."""
+    """Yield the settings of a server; it answers with `status`, and adds each query to `queries`."""
 
     class Answers(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            found = urlsplit(self.path)
-            given = {name: values[0] for name, values in parse_qs(found.query).items()}
+            url = urlsplit(self.path)
+            parameters = {name: values[0] for name, values in parse_qs(url.query).items()}
             self.send_response(status)
             self.end_headers()
-            self.wfile.write(json.dumps({"data": answer(found.path, given)}).encode())
+            self.wfile.write(json.dumps({"data": answer(url.path, parameters)}).encode())
 
         def log_message(self, *_: object) -> None:
             """Say nothing."""
 
-    def answer(path: str, given: Mapping[str, str]) -> Any:
+    def answer(path: str, parameters: Mapping[str, str]) -> Any:
         if path.endswith("/alerts"):
             labels = {"alertname": "DiskFull", "host": "k1", "severity": "critical"}
             fires = {"state": "firing", "activeAt": "2026-11-27T01:00:00Z"}
             return {"alerts": [{"labels": labels, "annotations": {"summary": "full"}, **fires}]}
-        query = given["query"]
-        if asked is not None:
-            asked.append(query)
-        series = next((found for text, found in drawn.items() if text in query), [])
+        query = parameters["query"]
+        if queries is not None:
+            queries.append(query)
+        series = next((samples for text, samples in drawn.items() if text in query), [])
         if "and on (" in query:
             series = [
-                (of, at) for of, at in series if all(f'"{one}"' in query for one in of.values())
+                (of, at) for of, at in series if all(f'"{value}"' in query for value in of.values())
             ]
         if query.startswith("count(("):
             series = [({}, len(series))] if series else []
         if query.startswith("topk("):
             most = int(query[len("topk(") :].partition(",")[0])
-            series = sorted(series, key=lambda one: one[1], reverse=True)[:most]
+            series = sorted(series, key=lambda sample: sample[1], reverse=True)[:most]
         if path.endswith("/query"):
             return {"result": [{"metric": of, "value": [NOW, str(at)]} for of, at in series]}
-        start, end, step = (float(given[name]) for name in ("start", "end", "step"))
-        times = [start + step * one for one in range(int((end - start) / step) + 1)]
+        start, end, step = (float(parameters[name]) for name in ("start", "end", "step"))
+        times = [start + step * number for number in range(int((end - start) / step) + 1)]
         return {
             "result": [
                 {"metric": of, "values": [[at, str(value)] for at in times]} for of, value in series

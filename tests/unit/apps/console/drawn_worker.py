@@ -27,16 +27,16 @@ class Consumer:
 
     def poll(self, **_: int) -> dict[str, list[object]]:
         batch = self.batches.next_batch()
-        found = [] if batch is None else list(batch)
+        polled = [] if batch is None else list(batch)
         self.offset = sys.maxsize if batch is None else batch.next_offset
-        return {"t-0": found}
+        return {"t-0": polled}
 
 
 def fetch(connection: Connection, request: Request) -> Fetched:
-    found: list[object] = []
+    fetched: list[object] = []
     consumer = Consumer(Path(connection.properties["batches"]))
-    problem = records._poll(consumer, request, sys.maxsize, float("inf"), found)
-    return Fetched(0, len(found), found, problem)
+    problem = records._poll(consumer, request, sys.maxsize, float("inf"), fetched)
+    return Fetched(0, len(fetched), fetched, problem)
 
 
 if __name__ == "__main__":

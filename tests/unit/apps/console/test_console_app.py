@@ -71,8 +71,8 @@ def console(settings: Settings) -> Console:
 @pytest.fixture
 def client(console: Console) -> Iterator[TestClient]:
     application = secured(console.application())
-    with TestClient(application, SITE, raise_server_exceptions=False) as found:
-        yield found
+    with TestClient(application, SITE, raise_server_exceptions=False) as client:
+        yield client
 
 
 def sign_in(client: TestClient, user: str, password: str, **options: Any) -> Any:
@@ -84,26 +84,26 @@ def test_nothing_of_the_cluster_is_shown_to_nobody(client: TestClient) -> None:
     assert shown.status_code == 200
     assert "topic-0001" not in shown.text
     for path in ("/api/snapshot", "/api/records?topic=topic-0001"):
-        answer = client.get(path)
-        assert (answer.status_code, answer.json()) == (401, {"message": "Sign in first."})
+        response = client.get(path)
+        assert (response.status_code, response.json()) == (401, {"message": "Sign in first."})
     assert client.get("/api/snapshot", headers={"Cookie": f"{app.COOKIE}=x"}).status_code == 401
 
 
 @pytest.mark.parametrize("user", [ANNA, OPERATOR], ids=["of-kafka", "of-the-console"])
 def test_a_user_signs_in_and_out(user: tuple[str, str], client: TestClient) -> None:
-    answer = sign_in(client, *user)
-    assert answer.json() == {"user": user[0]}
-    (cookie,) = answer.headers.get_list("set-cookie")
-    words = {one.strip().lower() for one in cookie.split(";")}
+    response = sign_in(client, *user)
+    assert response.json() == {"user": user[0]}
+    (cookie,) = response.headers.get_list("set-cookie")
+    words = {attribute.strip().lower() for attribute in cookie.split(";")}
     assert cookie.startswith("__Host-")
     assert {"httponly", "secure", "samesite=strict", "path=/"} <= words
-    found = client.get("/api/snapshot").json()
-    assert found["name"] == "production"
-    assert found["kafka"]["topics"] == KAFKA["topics"]
+    snapshot = client.get("/api/snapshot").json()
+    assert snapshot["name"] == "production"
+    assert snapshot["kafka"]["topics"] == KAFKA["topics"]
     assert client.post("/api/sign-out").status_code == 200
     assert client.get("/api/snapshot").status_code == 401
-    kept = {"Cookie": cookie.partition(";")[0]}
-    assert client.get("/api/snapshot", headers=kept).status_code == 401, "the session has ended"
+    headers = {"Cookie": cookie.partition(";")[0]}
+    assert client.get("/api/snapshot", headers=headers).status_code == 401, "the session has ended"
 
 
 @pytest.mark.parametrize(
@@ -115,10 +115,10 @@ def test_a_wrong_password_is_slow_and_logged_and_gives_no_hint(
 ) -> None:
     caplog.set_level(logging.INFO)
     begun = time.monotonic()
-    answer = sign_in(client, user, password)
+    response = sign_in(client, user, password)
     assert time.monotonic() - begun >= DELAY
-    assert (answer.status_code, answer.json()) == (401, {"message": app.REFUSED})
-    assert "set-cookie" not in answer.headers
+    assert (response.status_code, response.json()) == (401, {"message": app.REFUSED})
+    assert "set-cookie" not in response.headers
     assert repr(user) in caplog.text
     assert password not in caplog.text
 
@@ -138,8 +138,8 @@ def test_passwords_cannot_be_tried_out(
     monkeypatch.setattr(app, "FAILED_SECONDS", 0.0)
     for _ in range(attempts.MOST_FAILED):
         assert sign_in(client, "anna", "wrong").status_code == 401
-    answer = sign_in(client, *ANNA)
-    assert (answer.status_code, answer.json()) == (429, {"message": app.BUSY})
+    response = sign_in(client, *ANNA)
+    assert (response.status_code, response.json()) == (429, {"message": app.BUSY})
     assert len(console.sessions) == 0
 
 
@@ -147,13 +147,13 @@ def test_a_line_break_in_a_name_makes_no_line_of_the_log(
     client: TestClient, caplog: pytest.LogCaptureFixture
 ) -> None:
     sign_in(client, "x\nsign-in of 'root' from 1.2.3.4", "wrong")
-    (line,) = (one.getMessage() for one in caplog.records if one.name == "console")
+    (line,) = (record.getMessage() for record in caplog.records if record.name == "console")
     assert "\n" not in line
 
 
 def test_a_dead_cluster_lets_its_own_users_in_alone(client: TestClient) -> None:
-    answer = sign_in(client, "down", "x")
-    assert (answer.status_code, answer.json()) == (503, {"message": app.UNAVAILABLE})
+    response = sign_in(client, "down", "x")
+    assert (response.status_code, response.json()) == (503, {"message": app.UNAVAILABLE})
     assert sign_in(client, *OPERATOR).status_code == 200
 
 
@@ -196,9 +196,9 @@ def test_other_sites_cannot_sign_in_or_out(
     ],
 )
 def test_a_strange_body_is_refused(body: bytes, kind: str, status: int, client: TestClient) -> None:
-    answer = client.post("/api/sign-in", content=body, headers={"Content-Type": kind})
-    assert answer.status_code == status
-    assert answer.json()["message"]
+    response = client.post("/api/sign-in", content=body, headers={"Content-Type": kind})
+    assert response.status_code == status
+    assert response.json()["message"]
 
 
 @pytest.mark.parametrize(
@@ -215,18 +215,18 @@ def test_a_strange_body_is_refused(body: bytes, kind: str, status: int, client: 
 def test_what_is_not_there_has_a_clear_answer(
     method: str, path: str, status: int, client: TestClient
 ) -> None:
-    answer = client.request(method, path)
-    assert answer.status_code == status
-    assert answer.json()["message"]
+    response = client.request(method, path)
+    assert response.status_code == status
+    assert response.json()["message"]
 
 
 def test_every_answer_has_the_headers_of_a_closed_page(client: TestClient) -> None:
     for path in ("/", "/nothing", "/api/snapshot"):
-        found = client.get(path).headers
-        assert app.HEADERS.items() <= {name.title(): one for name, one in found.items()}.items() | {
-            (name, found[name]) for name in app.HEADERS
-        }
-        assert "server" not in found
+        headers = client.get(path).headers
+        assert app.HEADERS.items() <= {
+            name.title(): value for name, value in headers.items()
+        }.items() | {(name, headers[name]) for name in app.HEADERS}
+        assert "server" not in headers
     assert client.get("/").headers["Content-Security-Policy"] == app.PAGE_POLICY
 
 
@@ -239,10 +239,10 @@ def test_an_error_of_its_own_leaks_nothing(
         raise BROKEN
 
     monkeypatch.setattr(console.collector, "body", broken)
-    answer = client.get("/api/snapshot")
-    assert answer.status_code == 500
-    assert "secret" not in answer.text
-    assert answer.headers["cache-control"] == "no-store"
+    response = client.get("/api/snapshot")
+    assert response.status_code == 500
+    assert "secret" not in response.text
+    assert response.headers["cache-control"] == "no-store"
 
 
 # Records
@@ -251,25 +251,25 @@ def test_an_error_of_its_own_leaks_nothing(
 def test_records_are_read_as_the_user(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[tuple[Connection, records.Request]] = []
 
-    def answer(_: Reading, connection: Connection, wanted: records.Request) -> dict[str, Any]:
-        read.append((connection, wanted))
+    def answer(_: Reading, connection: Connection, request: records.Request) -> dict[str, Any]:
+        read.append((connection, request))
         return {"first": 0, "end": 0, "records": []}
 
     monkeypatch.setattr(Reading, "read", answer)
     sign_in(client, *ANNA)
-    given = "topic=topic-0001&partition=3&offset=12&count=100000"
-    assert client.get(f"/api/records?{given}").json()["records"] == []
-    ((connection, wanted),) = read
+    query = "topic=topic-0001&partition=3&offset=12&count=100000"
+    assert client.get(f"/api/records?{query}").json()["records"] == []
+    ((connection, request),) = read
     assert connection.settings()["sasl_plain_username"] == "anna"
     assert connection.settings()["sasl_plain_password"] == ANNA[1]
-    assert wanted == records.Request("topic-0001", 3, 12, 100, 1_000_000)
+    assert request == records.Request("topic-0001", 3, 12, 100, 1_000_000)
 
 
 def test_a_user_of_the_console_alone_reads_no_records(client: TestClient) -> None:
     sign_in(client, *OPERATOR)
-    answer = client.get("/api/records?topic=topic-0001")
-    assert answer.status_code == 403
-    assert "users of Kafka" in answer.json()["message"]
+    response = client.get("/api/records?topic=topic-0001")
+    assert response.status_code == 403
+    assert "users of Kafka" in response.json()["message"]
 
 
 def test_a_refusal_of_kafka_is_passed_on(
@@ -280,8 +280,8 @@ def test_a_refusal_of_kafka_is_passed_on(
 
     monkeypatch.setattr(Reading, "read", refuse)
     sign_in(client, *ANNA)
-    answer = client.get("/api/records?topic=secrets")
-    assert (answer.status_code, answer.json()) == (
+    response = client.get("/api/records?topic=secrets")
+    assert (response.status_code, response.json()) == (
         403,
         {"message": "you may not read topic secrets"},
     )
@@ -302,16 +302,16 @@ def test_a_refusal_of_kafka_is_passed_on(
 )
 def test_strange_parameters_are_refused(query: str, client: TestClient) -> None:
     sign_in(client, *ANNA)
-    answer = client.get(f"/api/records?{query}")
-    assert answer.status_code == 400
-    assert answer.json()["message"].startswith("The parameter")
+    response = client.get(f"/api/records?{query}")
+    assert response.status_code == 400
+    assert response.json()["message"].startswith("The parameter")
 
 
 def test_a_password_that_kafka_no_longer_accepts_ends_the_session(
     client: TestClient, console: Console, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: Any) -> dict[str, Any]:
-        raise records.RecordsError("sign in again", records.SIGNED_OUT)  # noqa: TRY003
+        raise records.RecordsError("sign in again", records.SIGNED_OUT)  # noqa: TRY003 - as the reader
 
     monkeypatch.setattr(Reading, "read", refuse)
     sign_in(client, *ANNA)
@@ -329,10 +329,14 @@ CHART = "view=v&panel=P&seconds=900"
 
 @pytest.fixture
 def charts(settings: Settings) -> Iterator[TestClient]:
-    with prometheus() as given:
+    with prometheus() as connection:
         hosts = ({"name": "k1", "groups": []},)
-        found = replace(settings, prometheus=given, views=json.dumps([VIEW]), hosts=hosts)
-        console = Console(found, Given(Connection(("k1:9093",)), "X"), Collector(found, {}))
+        with_prometheus = replace(
+            settings, prometheus=connection, views=json.dumps([VIEW]), hosts=hosts
+        )
+        console = Console(
+            with_prometheus, Given(Connection(("k1:9093",)), "X"), Collector(with_prometheus, {})
+        )
         with TestClient(secured(console.application()), SITE) as client:
             yield client
 
@@ -341,9 +345,9 @@ def test_a_chart_is_for_users_alone(charts: TestClient) -> None:
     assert charts.get(f"/api/chart?{CHART}").status_code == 401
     sign_in(charts, *OPERATOR)
     for query in (CHART, f"{CHART}&host=k1"):
-        found = charts.get(f"/api/chart?{query}").json()
-        assert len(found["series"]) == 2
-        assert found["svg"].startswith("<svg")
+        chart = charts.get(f"/api/chart?{query}").json()
+        assert len(chart["series"]) == 2
+        assert chart["svg"].startswith("<svg")
     assert charts.get("/api/chart?group=g&seconds=900").json()["series"] == []
     (view,) = charts.get("/api/snapshot").json()["views"]
     assert [panel["title"] for panel in view["panels"]] == ["P"]
@@ -365,21 +369,23 @@ def test_a_chart_that_is_not_there_has_a_clear_answer(
     query: str, status: int, charts: TestClient
 ) -> None:
     sign_in(charts, *OPERATOR)
-    answer = charts.get(f"/api/chart?{query}")
-    assert answer.status_code == status
-    assert answer.json()["message"]
+    response = charts.get(f"/api/chart?{query}")
+    assert response.status_code == status
+    assert response.json()["message"]
 
 
 def test_without_prometheus_there_is_a_reason(client: TestClient, settings: Settings) -> None:
     sign_in(client, *OPERATOR)
     assert client.get("/api/chart?group=g&seconds=900").status_code == 404
-    found = replace(settings, prometheus={"address": "127.0.0.1:1"})
-    console = Console(found, Given(Connection(("k1:9093",)), "X"), Collector(found, {}))
-    with TestClient(secured(console.application()), SITE) as other:
-        sign_in(other, *OPERATOR)
-        answer = other.get("/api/chart?group=g&seconds=900")
-    assert answer.status_code == 503
-    assert "Prometheus" in answer.json()["message"]
+    without_prometheus = replace(settings, prometheus={"address": "127.0.0.1:1"})
+    console = Console(
+        without_prometheus, Given(Connection(("k1:9093",)), "X"), Collector(without_prometheus, {})
+    )
+    with TestClient(secured(console.application()), SITE) as unconnected:
+        sign_in(unconnected, *OPERATOR)
+        response = unconnected.get("/api/chart?group=g&seconds=900")
+    assert response.status_code == 503
+    assert "Prometheus" in response.json()["message"]
 
 
 # Against a listener of Kafka's protocol

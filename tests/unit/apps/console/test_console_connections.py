@@ -86,9 +86,9 @@ def answered(connection: socket.socket) -> bool:
     """Whether a whole answer comes before the other side ends the connection."""
     received = b""
     while not received.endswith(LAST):
-        if not (part := connection.recv(4096)):
+        if not (chunk := connection.recv(4096)):
             return False
-        received += part
+        received += chunk
     return b"done" in received
 
 
@@ -104,11 +104,11 @@ def is_answered(port: int, address: str) -> bool:
 
 def ends(connection: socket.socket) -> bytes:
     """What is answered until the other side ends the connection."""
-    found = b""
+    received = b""
     with contextlib.suppress(ConnectionResetError):
-        while part := connection.recv(4096):
-            found += part
-    return found
+        while chunk := connection.recv(4096):
+            received += chunk
+    return received
 
 
 @pytest.mark.parametrize(
@@ -175,11 +175,11 @@ def test_many_networks_of_a_site_leave_room_for_others(
     addresses = iter(["10.0.0.1", *(f"2001:db8:1:{number:x}::1" for number in range(1000))])
 
     def accept(_: socket.socket) -> tuple[socket.socket, tuple[str, int]]:
-        ours, other = map(half_open.enter_context, socket.socketpair())
-        others.append(other)
+        ours, peer = map(half_open.enter_context, socket.socketpair())
+        peers.append(peer)
         return ours, (next(addresses), 1)
 
-    others: list[socket.socket] = []
+    peers: list[socket.socket] = []
     monkeypatch.setattr(socket.socket, "accept", accept)
     with Listener.at("127.0.0.1", 0) as listener:
         taken = [listener.accept()]

@@ -41,80 +41,83 @@ class Clock:
 
 def test_a_session_ends_by_itself() -> None:
     clock = Clock()
-    found = Sessions(100, 30, clock)
-    used, idle = found.begin("anna"), found.begin("berta")
+    sessions = Sessions(100, 30, clock)
+    used, idle = sessions.begin("anna"), sessions.begin("berta")
     for _ in range(4):
         clock.now += 20
-        assert found.find(used)
-    assert found.find(idle) is None
+        assert sessions.find(used)
+    assert sessions.find(idle) is None
     clock.now += 21
-    assert found.find(used) is None
-    assert len(found) == 0
+    assert sessions.find(used) is None
+    assert len(sessions) == 0
 
 
 def test_sessions_are_bounded() -> None:
-    found = Sessions(100, 100)
-    own = [found.begin("anna") for _ in range(sessions.MOST_OF_USER + 1)]
-    assert found.find(own[0]) is None
-    assert found.find(own[-1])
+    open_sessions = Sessions(100, 100)
+    tokens = [open_sessions.begin("anna") for _ in range(sessions.MOST_OF_USER + 1)]
+    assert open_sessions.find(tokens[0]) is None
+    assert open_sessions.find(tokens[-1])
     for number in range(sessions.MOST):
-        found.begin(f"user {number}")
-    assert len(found) == sessions.MOST
-    assert found.find(own[-1]) is None
+        open_sessions.begin(f"user {number}")
+    assert len(open_sessions) == sessions.MOST
+    assert open_sessions.find(tokens[-1]) is None
 
 
 def test_a_token_is_not_in_memory() -> None:
-    found = Sessions(100, 100)
-    token = found.begin("anna")
-    assert token not in repr(vars(found))
-    found.end("another")
-    assert found.find(token)
-    found.end(token)
-    assert found.find(token) is None
+    open_sessions = Sessions(100, 100)
+    token = open_sessions.begin("anna")
+    assert token not in repr(vars(open_sessions))
+    open_sessions.end("another")
+    assert open_sessions.find(token)
+    open_sessions.end(token)
+    assert open_sessions.find(token) is None
 
 
 def test_a_session_of_kafka_is_checked_again_and_again() -> None:
     clock = Clock()
-    found = Sessions(10_000, 10_000, clock)
-    anna, operator = found.find(found.begin("anna", "x")), found.find(found.begin("operator"))
+    open_sessions = Sessions(10_000, 10_000, clock)
+    anna, operator = (
+        open_sessions.find(open_sessions.begin("anna", "x")),
+        open_sessions.find(open_sessions.begin("operator")),
+    )
     assert anna
     assert operator
     for _ in range(2):
-        assert not found.begin_check(anna)
+        assert not open_sessions.begin_check(anna)
         clock.now += sessions.CHECK_SECONDS
-        assert found.begin_check(anna)
-        assert not found.begin_check(operator), "Kafka does not know this user"
+        assert open_sessions.begin_check(anna)
+        assert not open_sessions.begin_check(operator), "Kafka does not know this user"
 
 
 # Attempts
 
 
-def fail(found: Attempts, address: str, times: int) -> None:
+def fail(limiter: Attempts, address: str, times: int) -> None:
     for _ in range(times):
-        assert found.begin(address)
-        found.end(address, failed=True)
+        assert limiter.begin(address)
+        limiter.end(address, failed=True)
 
 
 def test_a_network_has_a_few_attempts_in_a_while() -> None:
     clock = Clock()
-    found = Attempts(clock)
-    fail(found, "2001:db8::1", attempts.MOST_FAILED)
-    assert not found.begin("2001:db8::2"), "of the same network"
-    fail(found, "2001:db8:1::1", 1)
-    fail(found, "10.0.0.1", attempts.MOST_FAILED - 1)
-    assert found.begin("10.0.0.1")
-    found.end("10.0.0.1", failed=False)
+    limiter = Attempts(clock)
+    fail(limiter, "2001:db8::1", attempts.MOST_FAILED)
+    assert not limiter.begin("2001:db8::2"), "of the same network"
+    fail(limiter, "2001:db8:1::1", 1)
+    fail(limiter, "10.0.0.1", attempts.MOST_FAILED - 1)
+    assert limiter.begin("10.0.0.1")
+    limiter.end("10.0.0.1", failed=False)
     clock.now += attempts.WINDOW_SECONDS
-    fail(found, "2001:db8::1", 1)
+    fail(limiter, "2001:db8::1", 1)
 
 
 def test_the_many_networks_of_a_site_have_a_limit_together() -> None:
-    found, number = Attempts(), 0
-    while number < 1000 and found.begin(f"2001:db8:1:{number:x}::1"):
-        found.end(f"2001:db8:1:{number:x}::1", failed=True)
+    limiter, number = Attempts(), 0
+    while number < 1000 and limiter.begin(f"2001:db8:1:{number:x}::1"):
+        limiter.end(f"2001:db8:1:{number:x}::1", failed=True)
         number += 1
     assert attempts.MOST_FAILED < number < attempts.MOST_FAILED * 10
-    assert found.begin("2001:db8:2::1"), "another site"
+    assert limiter.begin("2001:db8:2::1"), "another site"
 
 
 def test_an_address_of_ipv4_is_its_own_place_whatever_the_socket() -> None:
@@ -123,17 +126,17 @@ def test_an_address_of_ipv4_is_its_own_place_whatever_the_socket() -> None:
 
 
 def test_few_run_at_once_and_few_networks_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = Attempts()
+    limiter = Attempts()
     for number in range(attempts.MOST_AT_ONCE):
-        assert found.begin(f"10.0.0.{number}")
-    assert not found.begin("10.0.1.1")
-    found.end("10.0.0.1", failed=False)
-    assert found.begin("10.0.1.1")
+        assert limiter.begin(f"10.0.0.{number}")
+    assert not limiter.begin("10.0.1.1")
+    limiter.end("10.0.0.1", failed=False)
+    assert limiter.begin("10.0.1.1")
     monkeypatch.setattr(attempts, "MOST_NETWORKS", 3)
-    found = Attempts()
+    limiter = Attempts()
     for number in range(9):
-        fail(found, f"10.0.0.{number}", 1)
-    assert len(found._failed) == 3
+        fail(limiter, f"10.0.0.{number}", 1)
+    assert len(limiter._failed) == 3
 
 
 # Hashes
@@ -197,58 +200,58 @@ def test_settings_show_no_secret(tmp_path: Path) -> None:
 # The collector
 
 
-def settings(**more: Any) -> Settings:
-    return Settings("production", "", "", {}, **more)
+def settings(**options: Any) -> Settings:
+    return Settings("production", "", "", {}, **options)
 
 
-def shown(found: Collector) -> Any:
-    return json.loads(gzip.decompress(found.body()))
+def shown(service_reader: Collector) -> Any:
+    return json.loads(gzip.decompress(service_reader.body()))
 
 
 def test_a_service_that_fails_has_its_reason() -> None:
     def broken() -> dict[str, Any]:
         raise NO_JSON
 
-    found = Collector(settings(), {"kafka": lambda: cluster()["kafka"], "spark": broken})
-    assert shown(found)["kafka"] == {"error": "it is being read"}
-    found.read("kafka")
-    found.read("spark")
-    assert shown(found)["kafka"]["controller"] == 2
-    assert shown(found)["spark"] == {"error": "ValueError: no JSON"}
+    service_reader = Collector(settings(), {"kafka": lambda: cluster()["kafka"], "spark": broken})
+    assert shown(service_reader)["kafka"] == {"error": "it is being read"}
+    service_reader.read("kafka")
+    service_reader.read("spark")
+    assert shown(service_reader)["kafka"]["controller"] == 2
+    assert shown(service_reader)["spark"] == {"error": "ValueError: no JSON"}
 
 
 def test_a_service_that_hangs_is_not_shown_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = Collector(settings(), {"kafka": lambda: cluster()["kafka"]})
-    found.read("kafka")
+    service_reader = Collector(settings(), {"kafka": lambda: cluster()["kafka"]})
+    service_reader.read("kafka")
     clock = Clock()
-    clock.now = found._at["kafka"] + 61
+    clock.now = service_reader._at["kafka"] + 61
     monkeypatch.setattr(collector, "time", SimpleNamespace(time=clock))
-    assert shown(found)["kafka"] == {"error": "no answer for 61 s"}
+    assert shown(service_reader)["kafka"] == {"error": "no answer for 61 s"}
 
 
 def test_a_host_has_what_was_read_of_it() -> None:
     hosts = ({"name": "k1", "groups": [], "error": ""}, {"name": "k2", "groups": [], "error": ""})
     read = {"k1": {"error": "no answer"}, "gone": {"error": ""}}
-    found = Collector(settings(hosts=hosts), {"hosts": lambda: read})
-    assert [one["error"] for one in found.snapshot()["hosts"]] == ["", ""]
-    found.read("hosts")
-    assert [one["error"] for one in found.snapshot()["hosts"]] == ["no answer", ""]
+    service_reader = Collector(settings(hosts=hosts), {"hosts": lambda: read})
+    assert [host["error"] for host in service_reader.snapshot()["hosts"]] == ["", ""]
+    service_reader.read("hosts")
+    assert [host["error"] for host in service_reader.snapshot()["hosts"]] == ["no answer", ""]
 
 
 def test_a_host_of_any_name_is_shown_while_nothing_is_known_of_it() -> None:
     def broken() -> None:
         raise NO_JSON
 
-    found = Collector(settings(hosts=({"name": "error", "error": ""},)), {"hosts": broken})
-    found.read("hosts")
-    assert found.snapshot()["hosts"] == [{"name": "error", "error": ""}]
+    service_reader = Collector(settings(hosts=({"name": "error", "error": ""},)), {"hosts": broken})
+    service_reader.read("hosts")
+    assert service_reader.snapshot()["hosts"] == [{"name": "error", "error": ""}]
 
 
 # Records
 
 
 @pytest.mark.parametrize(
-    ("value", "found"),
+    ("value", "expected"),
     [
         (None, None),
         (b"", {"size": 0, "text": ""}),
@@ -259,15 +262,15 @@ def test_a_host_of_any_name_is_shown_while_nothing_is_known_of_it() -> None:
         (b"\0\0\0\0\x07\x02", {**NO_REGISTRY, "size": 6, "schema": 7, "hex": "00 00 00 00 07 02"}),
     ],
 )
-def test_a_value_is_text_or_bytes(value: bytes | None, found: Any) -> None:
-    assert records.text(value, Schemas(None).decoder(time.monotonic() + 60)) == found
+def test_a_value_is_text_or_bytes(value: bytes | None, expected: Any) -> None:
+    assert records.text(value, Schemas(None).decoder(time.monotonic() + 60)) == expected
 
 
 def test_a_long_value_is_cut_also_within_a_character() -> None:
-    found = records.text("ü".encode() * 3000 + b"x")
-    assert found is not None
-    assert found["size"] == 6001
-    assert found["text"] == "ü" * 2048
+    shown = records.text("ü".encode() * 3000 + b"x")
+    assert shown is not None
+    assert shown["size"] == 6001
+    assert shown["text"] == "ü" * 2048
     moved = records.text(b"x" + "ü".encode() * 3000)
     assert moved is not None
     assert moved["text"] == "x" + "ü" * 2047
@@ -303,13 +306,13 @@ class Consumer:
         return self.at
 
     def poll(self, timeout_ms: int, max_records: int) -> dict[Any, list[Any]]:
-        found = [
+        batch = [
             SimpleNamespace(offset=at, timestamp=1, key=None, value=b"0123456789", headers=[])
             for at in range(self.at, min(self.at + 4, 25))
             if at not in (7, 24)
         ]
         self.at = min(self.at + 4, 25)
-        return {self.place: found}
+        return {self.place: batch}
 
     def close(self, *, autocommit: bool) -> None:
         assert not autocommit
@@ -317,7 +320,7 @@ class Consumer:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "offsets"),
+    ("bounds", "offsets"),
     [
         ((0, None, 3, 1000), [22, 23]),
         ((0, 0, 3, 1000), [5, 6, 8]),
@@ -328,12 +331,12 @@ class Consumer:
     ],
 )
 def test_records_are_bounded(
-    wanted: Any, offsets: list[int], monkeypatch: pytest.MonkeyPatch
+    bounds: Any, offsets: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     consumer = Consumer()
     monkeypatch.setattr(clients, "consumer", lambda *_, **__: consumer)
-    found = records.fetch(Connection(("k:1",)), records.Request("t", *wanted))
-    described = found.described()
+    reading = records.fetch(Connection(("k:1",)), records.Request("t", *bounds))
+    described = reading.described()
     assert [record["offset"] for record in described["records"]] == offsets
     assert (described["first"], described["end"]) == (5, 25)
     assert consumer.closed
@@ -366,8 +369,8 @@ def test_a_refusal_has_its_status(
 def test_a_partition_that_is_not_there_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(clients, "consumer", lambda *_, **__: Consumer())
     for topic, partition in (("t", 1), ("none", 0)):
-        wanted = records.Request(topic, partition, None, 1, 1)
+        request = records.Request(topic, partition, None, 1, 1)
         with pytest.raises(records.RecordsError, match="no partition") as caught:
-            records.fetch(Connection(("k:1",)), wanted)
+            records.fetch(Connection(("k:1",)), request)
         assert caught.value.status == 404
     assert TopicPartition("t", 1) != TopicPartition("t", 0)

@@ -73,11 +73,11 @@ def text(value: str) -> Record:
 
 def number(value: int) -> bytes:
     """Return a number of a record (zigzag, of variable length)."""
-    parts, rest = [], value * 2
-    while rest >= 0x80:
-        parts.append(rest & 0x7F | 0x80)
-        rest >>= 7
-    return bytes([*parts, rest])
+    groups, remaining = [], value * 2
+    while remaining >= 0x80:
+        groups.append(remaining & 0x7F | 0x80)
+        remaining >>= 7
+    return bytes([*groups, remaining])
 
 
 def crafted(records: int, *parts: tuple[bytes, int]) -> bytes:
@@ -119,19 +119,19 @@ def ask(registry: Mapping[str, Any], tmp_path: Path) -> Ask:
     return read
 
 
-def values(answer: Mapping[str, Any]) -> list[Any]:
-    return [record["value"] for record in answer["records"]]
+def values(document: Mapping[str, Any]) -> list[Any]:
+    return [record["value"] for record in document["records"]]
 
 
 @pytest.mark.parametrize("codec", ["", *CODECS])
 def test_every_codec_of_kafka_is_read_without_a_package(codec: str, ask: Ask) -> None:
     record = (b"key", b"value " * 1000, [("name", b"x")])
-    answer = ask(batch(record, record, codec=codec))
-    (first, second) = answer["records"]
+    document = ask(batch(record, record, codec=codec))
+    (first, second) = document["records"]
     assert first["key"]["text"] == "key"
     assert second["value"]["text"].startswith("value value")
     assert second["headers"] == [["name", {"size": 1, "text": "x"}]]
-    assert not answer["problem"]
+    assert not document["problem"]
 
 
 def test_names_that_are_no_text_are_shown_escaped(ask: Ask) -> None:
@@ -150,25 +150,25 @@ def test_names_that_are_no_text_are_shown_escaped(ask: Ask) -> None:
 def test_a_small_batch_that_becomes_huge_is_refused_alone(ask: Ask) -> None:
     harmful = bomb()
     assert len(harmful) < 1_000_000
-    answer = ask(batch((None, b"before", [])), harmful)
-    assert [value["text"] for value in values(answer)] == ["before"]
-    assert "gzip" in answer["problem"]
-    assert "offset 1 " in answer["problem"]
+    document = ask(batch((None, b"before", [])), harmful)
+    assert [value["text"] for value in values(document)] == ["before"]
+    assert "gzip" in document["problem"]
+    assert "offset 1 " in document["problem"]
 
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_every_codec_is_bounded(codec: str, ask: Ask) -> None:
-    answer = ask(batch((None, bytes(codecs.MOST_BYTES), []), codec=codec))
-    assert not answer["records"]
-    assert codec in answer["problem"]
+    document = ask(batch((None, bytes(codecs.MOST_BYTES), []), codec=codec))
+    assert not document["records"]
+    assert codec in document["problem"]
 
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_what_is_damaged_is_said(codec: str) -> None:
     decompress = codecs._CODECS[codec]
-    whole = batch((None, b"value" * 900, []), codec=codec)[61:]
-    assert decompress(whole)
-    for damaged in (whole[: len(whole) // 2], whole[:-5], b"x" * 100):
+    compressed = batch((None, b"value" * 900, []), codec=codec)[61:]
+    assert decompress(compressed)
+    for damaged in (compressed[: len(compressed) // 2], compressed[:-5], b"x" * 100):
         with pytest.raises(CodecError, match=codec):
             decompress(damaged)
 
@@ -206,22 +206,22 @@ def test_a_value_that_needs_minutes_ends_alone(
 ) -> None:
     monkeypatch.setattr(reading, "DECODE_SECONDS", 4.0)
     begun = time.monotonic()
-    answer = ask(batch(text("before"), harmful, text("after")))
+    document = ask(batch(text("before"), harmful, text("after")))
     assert time.monotonic() - begun < 60
-    (before, slow, after) = values(answer)
+    (before, slow, after) = values(document)
     assert before["text"] == '"before"'
     assert "took more than" in slow[REASON]
     assert after.get("text") == '"after"' or after[REASON] == reading.NOT_DECODED
 
 
 def test_a_few_processes_run_of_a_user_and_a_network() -> None:
-    found = Reading({})
+    readings = Reading({})
 
     def held(*places: tuple[str, str]) -> str:
         if not places:
             return ""
         try:
-            with found.place(*places[0]):
+            with readings.place(*places[0]):
                 return held(*places[1:])
         except RecordsError as error:
             return f"{error.status} {error}"
@@ -230,11 +230,11 @@ def test_a_few_processes_run_of_a_user_and_a_network() -> None:
     assert "429 You are" in held(*[("anna", f"10.0.0.{number}") for number in range(most + 1)])
     most = reading.MOST_OF_NETWORK
     assert "your address" in held(*[(f"user {number}", "10.0.0.1") for number in range(most + 1)])
-    every = [(f"user {number}", f"10.0.0.{number}") for number in range(reading.MOST + 1)]
-    assert held(*every)
-    assert not held(*every[: reading.MOST])
+    requesters = [(f"user {number}", f"10.0.0.{number}") for number in range(reading.MOST + 1)]
+    assert held(*requesters)
+    assert not held(*requesters[: reading.MOST])
     assert reading.MOST_OF_USER < reading.MOST
-    assert not found._running
+    assert not readings._running
 
 
 def test_all_processes_together_fit_the_unit() -> None:

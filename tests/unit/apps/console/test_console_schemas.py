@@ -126,26 +126,28 @@ class Answers(BaseHTTPRequestHandler):
         asked.append(self.path)
         match self.path.removeprefix(f"{CONFLUENT}/").split("/"):
             case ["schemas", "ids", number]:
-                found = SCHEMAS.get(int(number))
+                document = SCHEMAS.get(int(number))
             case ["subjects", name, "versions", "2"]:
-                found = SUBJECTS.get(unquote(name))
-        self.send_response(200 if found is not None else 404)
+                document = SUBJECTS.get(unquote(name))
+        self.send_response(200 if document is not None else 404)
         self.end_headers()
-        self.wfile.write(json.dumps({"message": "not found"} if found is None else found).encode())
+        self.wfile.write(
+            json.dumps({"message": "not found"} if document is None else document).encode()
+        )
 
     def log_message(self, *_: object) -> None:
         """Say nothing."""
 
 
 @pytest.fixture
-def found() -> Iterator[Schemas]:
+def registry_schemas() -> Iterator[Schemas]:
     asked.clear()
     with served(Answers) as address:
         yield Schemas(SchemaRegistry([address]))
 
 
-def decoder(found: Schemas, seconds: float = 60) -> schemas.Decode:
-    return found.decoder(time.monotonic() + seconds)
+def decoder(registered: Schemas, seconds: float = 60) -> schemas.Decode:
+    return registered.decoder(time.monotonic() + seconds)
 
 
 def value(number: int, data: bytes) -> bytes:
@@ -154,20 +156,23 @@ def value(number: int, data: bytes) -> bytes:
 
 def plane(**fields: Any) -> bytes:
     out = io.BytesIO()
-    given = {"tail": "N1", "seats": 3, "seen": 0, "raw": b"\xff", **fields}
+    values = {"tail": "N1", "seats": 3, "seen": 0, "raw": b"\xff", **fields}
     parsed = avro.schema.parse(json.dumps(_plain(PLANE)))
-    avro.io.DatumWriter(parsed).write(given, avro.io.BinaryEncoder(out))
+    avro.io.DatumWriter(parsed).write(values, avro.io.BinaryEncoder(out))
     return out.getvalue()
 
 
 def _plain(schema: dict[str, Any]) -> dict[str, Any]:
     """A schema without logical types."""
-    fields = [{**one, "type": "long"} if one["name"] == "seen" else one for one in schema["fields"]]
+    fields = [
+        {**field, "type": "long"} if field["name"] == "seen" else field
+        for field in schema["fields"]
+    ]
     return {**schema, "fields": fields}
 
 
-def test_a_record_in_avro_is_shown_as_its_schema_says(found: Schemas) -> None:
-    decode = decoder(found)
+def test_a_record_in_avro_is_shown_as_its_schema_says(registry_schemas: Schemas) -> None:
+    decode = decoder(registry_schemas)
     text = decode(value(1, plane(tail="Zürich\u202e\x07")))
     shown = json.loads(text.replace("\\u202e", ""))
     assert shown["tail"] == "Zürich\x07"
@@ -175,23 +180,25 @@ def test_a_record_in_avro_is_shown_as_its_schema_says(found: Schemas) -> None:
     assert shown["seen"].startswith("1970-01-01")
     assert "\u202e" not in text
     decode(value(1, plane(seats=None)))
-    decoder(found)(value(1, plane()))
+    decoder(registry_schemas)(value(1, plane()))
     assert len(asked) == 1, "a schema never changes"
 
 
-def test_a_record_is_shown_whose_schema_refers_to_others(found: Schemas) -> None:
+def test_a_record_is_shown_whose_schema_refers_to_others(registry_schemas: Schemas) -> None:
     """Each is read once, also where several refer to it, or it to itself."""
     data = b"\x02" + b"\x06ZRH\x02" + b"\x04" + b"\x00" + b"\x06BSL\x06"
-    shown = json.loads(decoder(found)(value(4, data)))
+    shown = json.loads(decoder(registry_schemas)(value(4, data)))
     leg = {"to": {"code": "ZRH", "gate": {"number": 1}}, "gate": {"number": 2}}
     assert shown == {"legs": [leg], "home": {"code": "BSL", "gate": {"number": 3}}}
     assert len(asked) == len({*asked}) == 4
-    assert decoder(found)(value(10, b"\x02a")) == '"a"'
-    assert decoder(found)(value(12, b"1")) == "1"
+    assert decoder(registry_schemas)(value(10, b"\x02a")) == '"a"'
+    assert decoder(registry_schemas)(value(12, b"1")) == "1"
 
 
-def test_a_record_in_protobuf_is_shown_whose_schema_refers_to_others(found: Schemas) -> None:
-    decode = decoder(found)
+def test_a_record_in_protobuf_is_shown_whose_schema_refers_to_others(
+    registry_schemas: Schemas,
+) -> None:
+    decode = decoder(registry_schemas)
     data = value(14, b"\0" + b"\x0a\x07\x0a\x05\x0a\x03ZRH" + b"\x0a\x00")
     shown = json.loads(decode(data))
     assert shown == {"legs": [{"to": {"code": "ZRH"}}, {}]}
@@ -200,38 +207,40 @@ def test_a_record_in_protobuf_is_shown_whose_schema_refers_to_others(found: Sche
 
 
 def test_of_an_import_that_two_schemas_refer_to_that_of_the_schema_itself_counts(
-    found: Schemas,
+    registry_schemas: Schemas,
 ) -> None:
     data = b"\0" + b"\x0a\x06\x0a\x04\x0a\0\x10\x01"
-    shown = json.loads(decoder(found)(value(18, data)))
+    shown = json.loads(decoder(registry_schemas)(value(18, data)))
     assert shown == {"a": {"to": {"code": "", "big": True}}}
 
 
-def test_a_schema_may_be_imported_by_several_names(found: Schemas) -> None:
-    shown = json.loads(decoder(found)(value(19, b"\0" + b"\x0a\x04\x0a\x02\x0a\0")))
+def test_a_schema_may_be_imported_by_several_names(registry_schemas: Schemas) -> None:
+    shown = json.loads(decoder(registry_schemas)(value(19, b"\0" + b"\x0a\x04\x0a\x02\x0a\0")))
     assert shown == {"a": {"to": {"code": ""}}}
 
 
 def test_a_schema_that_cannot_be_understood_is_parsed_once(
-    found: Schemas, monkeypatch: pytest.MonkeyPatch
+    registry_schemas: Schemas, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reasons = set()
     for _ in range(2):
         with pytest.raises(SchemaError, match="cannot be understood") as error:
-            decoder(found)(value(15, b"\0"))
+            decoder(registry_schemas)(value(15, b"\0"))
         reasons.add(str(error.value))
         monkeypatch.delitem(schemas._PARSERS, schemas.PROTOBUF, raising=False)
     assert len(reasons) == len(asked) == 1
 
 
-def test_references_are_bounded_in_size(found: Schemas, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_references_are_bounded_in_size(
+    registry_schemas: Schemas, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(schemas, "MOST_TEXT", 300)
     with pytest.raises(SchemaError, match="too much"):
-        decoder(found)(value(4, b""))
+        decoder(registry_schemas)(value(4, b""))
 
 
-def test_json_is_shown_without_its_header(found: Schemas) -> None:
-    shown = records.text(value(2, b'{"a": [1, "\\u00fc"]}'), decoder(found))
+def test_json_is_shown_without_its_header(registry_schemas: Schemas) -> None:
+    shown = records.text(value(2, b'{"a": [1, "\\u00fc"]}'), decoder(registry_schemas))
     assert shown is not None
     assert json.loads(shown["text"]) == {"a": [1, "ü"]}
     assert (shown["schema"], shown["size"]) == (2, 25)
@@ -260,9 +269,9 @@ def test_json_is_shown_without_its_header(found: Schemas) -> None:
     ],
 )
 def test_what_cannot_be_decoded_has_a_reason(
-    number: int, data: bytes, reason: str, found: Schemas
+    number: int, data: bytes, reason: str, registry_schemas: Schemas
 ) -> None:
-    shown = records.text(value(number, data), decoder(found))
+    shown = records.text(value(number, data), decoder(registry_schemas))
     assert shown is not None
     assert reason in shown["undecoded"]
     assert shown["undecoded"].isprintable()
@@ -270,34 +279,34 @@ def test_what_cannot_be_decoded_has_a_reason(
 
 
 @pytest.mark.parametrize("number", [6, 7])
-def test_a_few_bytes_cannot_become_billions(number: int, found: Schemas) -> None:
+def test_a_few_bytes_cannot_become_billions(number: int, registry_schemas: Schemas) -> None:
     many = b"\xfe\xff\xff\xff\xff\xff\xff\xff\xff\x01"
     begun = time.monotonic()
     with pytest.raises(SchemaError):
-        decoder(found)(value(number, many))
+        decoder(registry_schemas)(value(number, many))
     assert time.monotonic() - begun < 5
 
 
-def test_a_schema_that_is_not_there_is_asked_for_once(found: Schemas) -> None:
-    decode = decoder(found)
+def test_a_schema_that_is_not_there_is_asked_for_once(registry_schemas: Schemas) -> None:
+    decode = decoder(registry_schemas)
     for _ in range(3):
         with pytest.raises(SchemaError):
             decode(value(99, b""))
     assert len(asked) == 1
 
 
-def test_after_the_deadline_nothing_is_decoded(found: Schemas) -> None:
+def test_after_the_deadline_nothing_is_decoded(registry_schemas: Schemas) -> None:
     with pytest.raises(SchemaError, match="no time"):
-        decoder(found, -1)(value(1, plane()))
+        decoder(registry_schemas, -1)(value(1, plane()))
     assert not asked
 
 
-def test_schemas_are_bounded(found: Schemas, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_schemas_are_bounded(registry_schemas: Schemas, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(schemas, "MOST_SCHEMAS", 1)
-    decode = decoder(found)
+    decode = decoder(registry_schemas)
     decode(value(1, plane()))
     decode(value(2, b"1"))
-    assert len(found._found) == 1
+    assert len(registry_schemas._found) == 1
 
 
 def test_a_registry_that_is_down_is_said() -> None:
@@ -305,7 +314,7 @@ def test_a_registry_that_is_down_is_said() -> None:
         decoder(Schemas(SchemaRegistry(["127.0.0.1:1"])))(value(1, b""))
 
 
-def test_a_long_value_is_cut(found: Schemas) -> None:
-    shown = records.text(value(2, json.dumps("x" * 9000).encode()), decoder(found))
+def test_a_long_value_is_cut(registry_schemas: Schemas) -> None:
+    shown = records.text(value(2, json.dumps("x" * 9000).encode()), decoder(registry_schemas))
     assert shown is not None
     assert len(shown["text"]) == records.SHOWN_BYTES

@@ -92,13 +92,13 @@ LARGEST = MOST_BYTES - len("root")
 
 def types(*schemas: str, names: tuple[str, ...] = ()) -> Types:
     """The types of a schema, the last one, that imports those before it."""
-    return Types([Source(*one) for one in zip((*names, "root"), schemas, strict=True)])
+    return Types([Source(*source) for source in zip((*names, "root"), schemas, strict=True)])
 
 
 def scalars() -> Any:
     """A message with each type alone, repeated, and as values of a map."""
-    found = descriptor_pb2.FileDescriptorProto(name="s.proto", package="all", syntax="proto3")
-    message = found.message_type.add(name="Scalars")
+    file = descriptor_pb2.FileDescriptorProto(name="s.proto", package="all", syntax="proto3")
+    message = file.message_type.add(name="Scalars")
     for number, kind in enumerate(SCALARS, 1):
         of = FIELD.Type.Value(f"TYPE_{kind.upper()}")
         message.field.add(name=f"one_{kind}", number=number, type=of, label=1)
@@ -110,7 +110,7 @@ def scalars() -> Any:
         entry_name = f".all.Scalars.Map{kind}Entry"
         place = {"number": 200 + number, "type": FIELD.TYPE_MESSAGE, "type_name": entry_name}
         message.field.add(name=f"map_{kind}", label=3, **place)
-    return found
+    return file
 
 
 def scalars_text(syntax: str) -> str:
@@ -153,10 +153,10 @@ def test_every_type_is_read_as_protobuf_itself_writes_it(schema: str) -> None:
     for kind, values in SCALARS.items():
         setattr(written, f"one_{kind}", values[0])
         getattr(written, f"many_{kind}").extend(values)
-        getattr(written, f"map_{kind}").update({str(at): one for at, one in enumerate(values)})
+        getattr(written, f"map_{kind}").update({str(at): value for at, value in enumerate(values)})
     expected = json_format.MessageToDict(written, preserving_proto_field_name=True)
     assert types(schema).decode(b"\0" + written.SerializeToString()) == expected
-    assert expected["many_sint64"] == [str(one) for one in SCALARS["sint64"]]
+    assert expected["many_sint64"] == [str(value) for value in SCALARS["sint64"]]
 
 
 def test_a_schema_as_people_write_it_is_understood() -> None:
@@ -204,16 +204,16 @@ def test_an_optional_field_is_shown_with_its_default(schema: str) -> None:
     ],
 )
 def test_the_message_is_found_by_its_indexes(indexes: bytes, data: bytes, expected: object) -> None:
-    found = types(PORT, FLIGHT, names=("ports.proto",))
-    assert found.decode(indexes + data) == expected
+    parsed = types(PORT, FLIGHT, names=("ports.proto",))
+    assert parsed.decode(indexes + data) == expected
 
 
 def test_groups_of_proto2_are_read() -> None:
     schema = (
         "message A { repeated group Leg = 1 { required int32 height = 2; } optional Leg b = 3; }"
     )
-    found = types(schema).decode(b"\0\x0b\x10\x01\x0c\x0b\x10\x02\x0c\x1a\x02\x10\x03")
-    assert found == {"leg": [{"height": 1}, {"height": 2}], "b": {"height": 3}}
+    decoded = types(schema).decode(b"\0\x0b\x10\x01\x0c\x0b\x10\x02\x0c\x1a\x02\x10\x03")
+    assert decoded == {"leg": [{"height": 1}, {"height": 2}], "b": {"height": 3}}
 
 
 def test_types_that_every_schema_may_import_are_shown_as_protobuf_does() -> None:
@@ -228,23 +228,23 @@ def test_types_that_every_schema_may_import_are_shown_as_protobuf_does() -> None
       google.type.Money price = 5;
     }
     """
-    struct, own, absent = struct_pb2.Struct(), any_pb2.Any(), any_pb2.Any()
+    struct, known_type, absent = struct_pb2.Struct(), any_pb2.Any(), any_pb2.Any()
     json_format.ParseDict({"a": [1.5, None, {"b": True}]}, struct)
-    own.type_url, own.value = "type.googleapis.com/A", b"\x12\x02\x08\x01"
+    known_type.type_url, known_type.value = "type.googleapis.com/A", b"\x12\x02\x08\x01"
     absent.Pack(timestamp_pb2.Timestamp(seconds=1))
     absent.type_url = "type.googleapis.com/of.another"
     # The first field of Decimal, too, is of bytes.
     decimal, price = wrappers_pb2.BytesValue(value=b"\1"), money_pb2.Money(units=3)
-    parts = (struct, wrappers_pb2.Int64Value(value=5), decimal, own, absent, price)
+    messages = (struct, wrappers_pb2.Int64Value(value=5), decimal, known_type, absent, price)
     data = b"".join(
-        field(number, one.SerializeToString())
-        for number, one in zip((1, 2, 3, 4, 4, 5), parts, strict=True)
+        field(number, message.SerializeToString())
+        for number, message in zip((1, 2, 3, 4, 4, 5), messages, strict=True)
     )
     assert types(schema).decode(b"\0" + data) == {
         "struct": {"a": [1.5, None, {"b": True}]},
         "number": "5",
         "decimal": {"value": "AQ=="},
-        "any": [{"@type": own.type_url, "number": "1"}, {"@type": absent.type_url}],
+        "any": [{"@type": known_type.type_url, "number": "1"}, {"@type": absent.type_url}],
         "price": {"units": "3"},
     }
 
@@ -258,8 +258,8 @@ def test_a_registry_may_have_the_standard_types_as_subjects() -> None:
     standard = timestamp_pb2.DESCRIPTOR
     schema = f'import "{standard.name}"; message A {{ optional google.protobuf.Timestamp a = 1; }}'
     text = 'syntax = "proto3"; package google.protobuf; message Timestamp { int64 seconds = 1; }'
-    found = types(text, schema, names=(standard.name,))
-    assert found.decode(b"\0\x0a\x02\x08\x01") == {"a": "1970-01-01T00:00:01Z"}
+    parsed = types(text, schema, names=(standard.name,))
+    assert parsed.decode(b"\0\x0a\x02\x08\x01") == {"a": "1970-01-01T00:00:01Z"}
 
 
 def test_what_a_client_of_confluent_writes_is_read() -> None:
@@ -285,19 +285,19 @@ def test_what_a_client_of_confluent_writes_is_read() -> None:
         SerializationContext("flights", MessageField.VALUE),
     )
     assert written
-    found = registry.get_schema(int.from_bytes(written[1:5], "big"))
-    [one] = found.references or []
-    imported = registry.get_version(str(one.subject), one.version or 0).schema
-    texts = (str(imported.schema_str), str(found.schema_str))
-    assert types(*texts, names=(str(one.name),)).decode(written[5:]) == shown
+    registered = registry.get_schema(int.from_bytes(written[1:5], "big"))
+    [reference] = registered.references or []
+    imported = registry.get_version(str(reference.subject), reference.version or 0).schema
+    texts = (str(imported.schema_str), str(registered.schema_str))
+    assert types(*texts, names=(str(reference.name),)).decode(written[5:]) == shown
 
 
 def test_a_schema_may_be_a_descriptor_that_imports_text() -> None:
     file = descriptor_pb2.FileDescriptorProto(name="a.proto", dependency=["ports.proto"])
     message = file.message_type.add(name="A")
     message.field.add(name="to", number=1, type=11, label=1, type_name=".air.ports.Port")
-    found = types(PORT, in_base64(file), names=("ports.proto",))
-    assert found.decode(b"\0\x0a\x03\x0a\x01Z") == {"to": {"code": "Z"}}
+    parsed = types(PORT, in_base64(file), names=("ports.proto",))
+    assert parsed.decode(b"\0\x0a\x03\x0a\x01Z") == {"to": {"code": "Z"}}
 
 
 @pytest.mark.parametrize(
@@ -327,10 +327,10 @@ def test_what_is_no_value_of_its_schema_is_refused(data: bytes) -> None:
 
 
 def test_a_field_of_a_nested_message_that_the_schema_does_not_have_is_refused() -> None:
-    found = types("message A { repeated A a = 1; }")
-    assert found.decode(b"\0\x0a\x02\x0a\x00") == {"a": [{"a": [{}]}]}
+    parsed = types("message A { repeated A a = 1; }")
+    assert parsed.decode(b"\0\x0a\x02\x0a\x00") == {"a": [{"a": [{}]}]}
     with pytest.raises(ValueError, match="field"):
-        found.decode(b"\0\x0a\x02\x10\x01")
+        parsed.decode(b"\0\x0a\x02\x10\x01")
 
 
 @pytest.mark.parametrize(
@@ -369,24 +369,24 @@ def test_what_is_no_schema_is_refused(schema: str) -> None:
     ],
 )
 def test_a_value_is_bounded_in_size(fields: str, data: bytes) -> None:
-    found = types(f"message A {{ {fields} }}")
-    assert found.decode(b"\0" + data[:-2])
+    parsed = types(f"message A {{ {fields} }}")
+    assert parsed.decode(b"\0" + data[:-2])
     with pytest.raises(ValueError, match="bytes"):
-        found.decode(b"\0" + data)
+        parsed.decode(b"\0" + data)
 
 
 def test_a_value_that_is_nested_without_end_is_refused() -> None:
-    found, data = types("message A { optional A a = 1; }"), b""
+    parsed, data = types("message A { optional A a = 1; }"), b""
     for _ in range(5000):
         size = len(data)
         length = bytes([size]) if size < 128 else bytes([size & 127 | 128, size >> 7])
         data = b"\x0a" + length + data
     with pytest.raises(DecodeError):
-        found.decode(b"\0" + data)
+        parsed.decode(b"\0" + data)
 
 
 def test_any_within_any_without_end_is_refused() -> None:
-    found = types(
+    parsed = types(
         'import "google/protobuf/any.proto"; message A { repeated google.protobuf.Any a = 1; }'
     )
     data = any_pb2.Any()
@@ -396,7 +396,7 @@ def test_any_within_any_without_end_is_refused() -> None:
         data = outer
     value = b"\0" + _field(data.SerializeToString())
     with pytest.raises(RecursionError):
-        found.decode(value)
+        parsed.decode(value)
 
 
 def _field(data: bytes) -> bytes:
@@ -428,24 +428,24 @@ PARTS = (
 )
 
 
-@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("fragment", PARTS)
 @pytest.mark.parametrize("begin", ["", "message A { int32 a = ", "option (a) = {"])
-def test_no_schema_needs_long(begin: str, part: str) -> None:
+def test_no_schema_needs_long(begin: str, fragment: str) -> None:
     begun = time.monotonic()
     with suppress(*NO_SCHEMA, RecursionError):
-        types(begin + part * ((LARGEST // 2 - len(begin)) // len(part)))
+        types(begin + fragment * ((LARGEST // 2 - len(begin)) // len(fragment)))
     assert time.monotonic() - begun < 30
 
 
-def filled(begin: str, part: str, end: str = "") -> str:
+def filled(begin: str, fragment: str, end: str = "") -> str:
     """A schema that is almost as large as it may be, of numbered parts."""
-    found, size = [begin], len(begin) + len(end)
+    fragments, size = [begin], len(begin) + len(end)
     for number in range(1, LARGEST):
-        found.append(part.format(number))
-        size += len(found[-1])
+        fragments.append(fragment.format(number))
+        size += len(fragments[-1])
         if size > LARGEST - 100:
             break
-    return "".join(found) + end
+    return "".join(fragments) + end
 
 
 def large_schemas() -> Iterator[str]:
@@ -466,14 +466,18 @@ def peak(schema: str) -> float:
     """The most memory, in MB, that this process has had, with what a schema needs."""
     with suppress(*NO_SCHEMA):
         types(schema).decode(b"\0")
-    [line] = [one for one in Path("/proc/self/status").read_text().split("\n") if "VmHWM" in one]
+    [line] = [
+        status_line
+        for status_line in Path("/proc/self/status").read_text().split("\n")
+        if "VmHWM" in status_line
+    ]
     return int(line.split()[1]) / 1000
 
 
 def test_no_schema_needs_much_memory() -> None:
     with ProcessPoolExecutor(1, get_context("spawn")) as process:
-        [begin, *found] = process.map(peak, ("message A {}", *large_schemas()))
-    assert max(found) - begin < 120
+        [begin, *peaks] = process.map(peak, ("message A {}", *large_schemas()))
+    assert max(peaks) - begin < 120
 
 
 def test_names_are_bounded_also_in_descriptors() -> None:
@@ -511,8 +515,8 @@ def test_a_type_has_one_schema(again: str) -> None:
 
 def test_a_schema_may_be_imported_by_several_names() -> None:
     schema = 'import "a/port"; import "port"; message A { optional air.ports.Port a = 1; }'
-    found = types(PORT, PORT, schema, names=("a/port", "port"))
-    assert found.decode(b"\0\x0a\x03\x0a\x01Z") == {"a": {"code": "Z"}}
+    parsed = types(PORT, PORT, schema, names=("a/port", "port"))
+    assert parsed.decode(b"\0\x0a\x03\x0a\x01Z") == {"a": {"code": "Z"}}
 
 
 def test_the_size_of_types_is_also_that_of_standard_ones() -> None:

@@ -25,9 +25,9 @@ Parsed = dict[tuple[str, tuple[tuple[str, str], ...]], float]
 def parsed(text: str) -> Parsed:
     """Return what Prometheus' own client library reads in a text."""
     return {
-        (one.name, tuple(sorted(one.labels.items()))): one.value
+        (sample.name, tuple(sorted(sample.labels.items()))): sample.value
         for family in text_string_to_metric_families(text)
-        for one in family.samples
+        for sample in family.samples
     }
 
 
@@ -49,18 +49,18 @@ def test_a_metric_has_its_type_and_one_without_samples_is_left_out() -> None:
 
 def exporter(*answers: Reading | Exception, keep: float = 120) -> Exporter:
     """Return an exporter that has read the answers one after the other."""
-    left = iter(answers)
+    remaining = iter(answers)
 
     def read() -> Reading:
-        found = next(left)
-        if isinstance(found, Exception):
-            raise found
-        return found
+        outcome = next(remaining)
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
 
-    found = Exporter(read, keep)
+    sampled = Exporter(read, keep)
     for _ in answers:
-        found.sample()
-    return found
+        sampled.sample()
+    return sampled
 
 
 def test_a_group_has_lag_members_and_state() -> None:
@@ -87,13 +87,15 @@ def test_a_failure_of_any_kind_is_counted_and_former_values_stay(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     good = reading(group(), ends={FLIGHTS: 17})
-    found = exporter(good, OSError("refused"), OSError("refused"), RuntimeError("odd"), good)
-    text = found.text()
+    sampled = exporter(good, OSError("refused"), OSError("refused"), RuntimeError("odd"), good)
+    text = sampled.text()
     assert value(text, "kafka_lag_exporter_scrape_errors_total") == 3
     assert value(text, "kafka_consumer_group_state", group="app", state="Stable") == 1
     # Each is logged once, not every 15 seconds for as long as a cluster is down.
     assert [
-        one.message.split(": ")[-1] for one in caplog.records if one.levelname == "WARNING"
+        log_record.message.split(": ")[-1]
+        for log_record in caplog.records
+        if log_record.levelname == "WARNING"
     ] == [
         "refused",
         "odd",
@@ -106,11 +108,11 @@ def test_before_the_first_success_its_time_is_zero() -> None:
 
 
 def test_groups_are_not_served_while_a_reading_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = exporter(reading(group()))
+    sampled = exporter(reading(group()))
     later = time.monotonic() + 121
     monkeypatch.setattr(time, "monotonic", lambda: later)
-    assert "kafka_consumer_group" not in found.text()
-    assert value(found.text(), "kafka_lag_exporter_scrape_errors_total") == 0
+    assert "kafka_consumer_group" not in sampled.text()
+    assert value(sampled.text(), "kafka_lag_exporter_scrape_errors_total") == 0
 
 
 # Over HTTP
@@ -122,9 +124,9 @@ def connection() -> Iterator[HTTPConnection]:
     http = server("127.0.0.1", 0, lambda: "m 1\n")
     thread = threading.Thread(target=http.serve_forever)
     thread.start()
-    found = HTTPConnection("127.0.0.1", http.server_port, timeout=5)
-    yield found
-    found.close()
+    client = HTTPConnection("127.0.0.1", http.server_port, timeout=5)
+    yield client
+    client.close()
     http.shutdown()
     thread.join()
     http.server_close()
@@ -136,25 +138,25 @@ def answer(connection: HTTPConnection, path: str) -> HTTPResponse:
 
 
 def test_prometheus_gets_the_text(connection: HTTPConnection) -> None:
-    found = answer(connection, "/metrics?x=1")
-    assert found.status == 200
-    assert str(found.headers["Content-Type"]).startswith("text/plain; version=0.0.4")
-    assert found.read() == b"m 1\n"
+    response = answer(connection, "/metrics?x=1")
+    assert response.status == 200
+    assert str(response.headers["Content-Type"]).startswith("text/plain; version=0.0.4")
+    assert response.read() == b"m 1\n"
 
 
 @pytest.mark.parametrize("path", ["/", "/metrics/x", "/../etc/passwd", "/%00<script>"])
 def test_there_is_nothing_else(connection: HTTPConnection, path: str) -> None:
-    found = answer(connection, path)
-    assert found.status == 404
-    assert b"script" not in found.read()
+    response = answer(connection, path)
+    assert response.status == 404
+    assert b"script" not in response.read()
 
 
 # Settings
 
 
-def given(tmp_path: Path, **more: object) -> settings.Settings:
+def given(tmp_path: Path, **overrides: object) -> settings.Settings:
     """Return the settings of a file."""
-    known = {
+    options = {
         "client": "/c",
         "library": "/l",
         "address": "127.0.0.1",
@@ -163,23 +165,23 @@ def given(tmp_path: Path, **more: object) -> settings.Settings:
         "groups": ".*",
         "excluded": "console-.*",
         "max_groups": 10,
-        **more,
+        **overrides,
     }
     path = tmp_path / "settings.json"
-    path.write_text(json.dumps(known))
+    path.write_text(json.dumps(options))
     return settings.read(path)
 
 
 @pytest.mark.parametrize(
-    ("groups", "wanted"),
+    ("groups", "expected"),
     [(".*", ["app", "my-console-app"]), ("app", ["app"]), ("a|.*-app", ["my-console-app"])],
 )
 def test_names_of_groups_are_compared_as_a_whole(
-    tmp_path: Path, groups: str, wanted: list[str]
+    tmp_path: Path, groups: str, expected: list[str]
 ) -> None:
-    found = given(tmp_path, groups=groups)
+    read_settings = given(tmp_path, groups=groups)
     names = ["app", "console-1", "my-console-app"]
-    assert [name for name in names if found.wants(name)] == wanted
+    assert [name for name in names if read_settings.wants(name)] == expected
 
 
 @pytest.mark.parametrize(("interval", "keep"), [(15, 120), (60, 240)])

@@ -9,8 +9,8 @@ KEEP = 120.0
 
 
 def lags(tracker: Tracker, name: str = "app") -> dict[tuple[str, int], tuple[int, float]]:
-    found = tracker.groups[name].lags
-    return {place: (one.records, one.seconds) for place, one in found.items()}
+    lags_by_place = tracker.groups[name].lags
+    return {place: (lag.records, lag.seconds) for place, lag in lags_by_place.items()}
 
 
 def test_a_group_that_stops_falls_behind_in_records_and_seconds() -> None:

@@ -72,7 +72,9 @@ def put(history: History, folder: Path) -> None:
             journal.write([{"start": start, "end": end, "t": sample.at}])
         journal.write([{"reads": list(reader.reads)}])
         if reader.kind == "group":
-            journal.write([{"commits": [[x.partition, x.offset] for x in history.commits]}])
+            journal.write(
+                [{"commits": [[commit.partition, commit.offset] for commit in history.commits]}]
+            )
         journal.write([{"ends": list((reader.ends or {}).items())}, {"done": reader.done}])
         journal.close()
     with (folder / "events.jsonl").open("w") as file:

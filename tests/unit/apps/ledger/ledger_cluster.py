@@ -124,7 +124,7 @@ class Producer:
     def add_offsets(self, offsets: Any, group: Any) -> None:
         assert group == "generation 7"
         self._cluster.step("offsets")
-        self._current().offsets = {place.partition: x.offset for place, x in offsets.items()}
+        self._current().offsets = {place.partition: end.offset for place, end in offsets.items()}
 
     def commit(self) -> None:
         self._cluster.step("commit")
@@ -172,12 +172,12 @@ class Consumer(plain.Consumer):
         if self._worker:
             self._all.step("poll")
         if not self._topic.endswith("-out"):
-            found = super().poll(timeout_ms)
-            for partition, rows in found.items():
+            polled = super().poll(timeout_ms)
+            for partition, rows in polled.items():
                 if self._worker:
                     self._next[partition] -= len(rows[MOST:])
                     del rows[MOST:]
-            return found
+            return polled
         made: dict[int, list[Any]] = {}
         with self._all.lock:
             self._all.lock.wait_for(self._is_behind, WAIT_SECONDS)

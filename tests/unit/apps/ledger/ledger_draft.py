@@ -51,14 +51,15 @@ class Draft:
             )
             for name, log in self.logs.items()
         ]
-        given = sum(map(len, self.logs[LIVE[1]].values()))
+        number_read = sum(map(len, self.logs[LIVE[1]].values()))
         commits = list(true_ends.items())
         return History(
             run=Run("r", "t", PARTITIONS, RATE, WALL, 0.0),
             sends=self.sends,
             readers=readers,
             commits=[
-                Commit(*row, given) for row in (commits if self.commits is None else self.commits)
+                Commit(*row, number_read)
+                for row in (commits if self.commits is None else self.commits)
             ],
             samples=[Sample(0.0, dict.fromkeys(ends, 0), dict.fromkeys(ends, 1))],
             events=self.events,
@@ -104,9 +105,9 @@ def drafted(random: Random, records: int = 360) -> Draft:
             send = send._replace(outcome="fail")
         elif luck >= 0.2:
             # The broker may know a repeated batch without knowing where it lies.
-            known = None if luck < 0.22 else offset
+            acked_offset = None if luck < 0.22 else offset
             acked = at + random.uniform(0.002, 0.2)
-            send = send._replace(outcome="ok", acked=acked, offset=known)
+            send = send._replace(outcome="ok", acked=acked, offset=acked_offset)
         if luck >= 0.12:
             log[partition].append(Read(partition, offset, value))
         draft.sends.append(send)

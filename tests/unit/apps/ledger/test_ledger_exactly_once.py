@@ -37,7 +37,7 @@ class Made:
         readers = [
             Reader(
                 name,
-                KINDS.get(name, "final"),  # type: ignore[arg-type]
+                KINDS.get(name, "final"),  # type: ignore[arg-type]  # one of the names of a kind
                 [read for read, _ in rows],
                 done=name not in self.not_done,
                 moments=[moment for _, moment in rows],
@@ -49,7 +49,9 @@ class Made:
 
     def ended(self, ending: Ending, rank: int = 0) -> Transaction:
         """A transaction, by its rank among those that ended so."""
-        return [x for x in self.transactions if x.ending == ending][rank]
+        return [transaction for transaction in self.transactions if transaction.ending == ending][
+            rank
+        ]
 
     def place(self, transaction: Transaction) -> int:
         return self.transactions.index(transaction)
@@ -72,8 +74,8 @@ def made(random: Random, records: int = 240) -> Made:
         luck = random.random() if number > 2 else number * 0.5 - 0.4
         ending: Ending = "aborted" if luck < 0.2 else "unknown" if luck < 0.35 else "committed"
         visible = ending == "committed" or (ending == "unknown" and random.random() < 0.5)
-        asked = None if ending == "aborted" else begun + 0.05
-        draft.transactions.append(Transaction(number, taken, ending, asked))
+        commit_begun = None if ending == "aborted" else begun + 0.05
+        draft.transactions.append(Transaction(number, taken, ending, commit_begun))
         for partition in range(PARTITIONS):
             for value in draft.transactions[-1].values("r"):
                 read = Read(partition, ends[partition], value)
@@ -88,7 +90,7 @@ def made(random: Random, records: int = 240) -> Made:
 
 @pytest.fixture
 def draft() -> Made:
-    return made(Random(5))  # noqa: S311 - a test's numbers
+    return made(Random(5))
 
 
 def test_exact_transactions_pass(draft: Made) -> None:
@@ -123,7 +125,9 @@ def hide(draft: Made, name: str, value: str, partition: int | None = None) -> No
 def unseen_unknown(draft: Made) -> Transaction:
     seen = {read.value for read, _ in draft.logs["output-final-1"]}
     return next(
-        x for x in draft.transactions if x.ending == "unknown" and not seen & set(draft.values(x))
+        transaction
+        for transaction in draft.transactions
+        if transaction.ending == "unknown" and not seen & set(draft.values(transaction))
     )
 
 
@@ -186,7 +190,7 @@ def make_of_nothing(draft: Made) -> None:
     """Of an input that no other reader got, although its offset is below the end."""
     gone = draft.history.finals()[0].reads[7]
     finals = [
-        replace(r, reads=[x for x in r.reads if x != gone]) if r.kind == "final" else r
+        replace(r, reads=[read for read in r.reads if read != gone]) if r.kind == "final" else r
         for r in draft.history.readers
     ]
     draft.history = replace(draft.history, readers=finals)
@@ -210,10 +214,12 @@ def read_too_early(draft: Made) -> None:
 def read_another_value(draft: Made) -> None:
     """Two records of one transaction, each in the other's place, for one reader."""
     transaction = next(
-        x for x in draft.transactions if x.ending == "committed" and len(x.inputs) > 1
+        candidate
+        for candidate in draft.transactions
+        if candidate.ending == "committed" and len(candidate.inputs) > 1
     )
-    one, two = draft.values(transaction)[:2]
-    swapped = {one: two, two: one}
+    first, second = draft.values(transaction)[:2]
+    swapped = {first: second, second: first}
     draft.logs["output-final-2"] = [
         (read._replace(value=swapped.get(read.value, read.value)), moment)
         for read, moment in draft.logs["output-final-2"]
@@ -247,13 +253,16 @@ SAYS = {
 
 
 def reported(history: History) -> set[str]:
-    found = violations(history)
-    assert {x.invariant for x in found} <= {"I10"}
-    return {next(kind for text, kind in SAYS.items() if text in x.what) for x in found}
+    problems = violations(history)
+    assert {violation.invariant for violation in problems} <= {"I10"}
+    return {
+        next(kind for text, kind in SAYS.items() if text in violation.what)
+        for violation in problems
+    }
 
 
 @pytest.mark.parametrize(
-    ("damage", "expected"), MUTATIONS, ids=lambda x: getattr(x, "__name__", "")
+    ("damage", "expected"), MUTATIONS, ids=lambda value: getattr(value, "__name__", "")
 )
 def test_each_damage_breaks_its_statement(
     draft: Made, damage: Callable[[Made], None], expected: set[str]
@@ -270,7 +279,9 @@ def test_every_statement_is_broken_by_some_damage() -> None:
 
 def test_what_the_log_holds_uncommitted_breaks_nothing(draft: Made) -> None:
     """Aborted records lie in the log for ever; whoever reads it as it is gets them at any time."""
-    aborted = {x for t in draft.transactions if t.ending == "aborted" for x in draft.values(t)}
+    aborted = {
+        value for t in draft.transactions if t.ending == "aborted" for value in draft.values(t)
+    }
     assert aborted & {read.value for read, _ in draft.logs[ALL]}
     draft.logs[ALL] = [(read, 0.0) for read, _ in draft.logs[ALL]]
     assert not violations(draft.judged())
@@ -279,7 +290,7 @@ def test_what_the_log_holds_uncommitted_breaks_nothing(draft: Made) -> None:
 @pytest.mark.parametrize("behind", [0, 3])
 def test_inputs_after_the_end_belong_to_no_transaction(draft: Made, behind: int) -> None:
     """A record that came in after the end was asked for may be worked off or not."""
-    number = draft.history.finals()[0].ends[0] + behind  # type: ignore[index]
+    number = draft.history.finals()[0].ends[0] + behind  # type: ignore[index]  # it has read to an end
     late = Transaction(900, [(0, number)], "committed", 4000.0)
     draft.transactions.append(late)
     for rows in draft.logs.values():
@@ -292,8 +303,14 @@ def test_inputs_after_the_end_belong_to_no_transaction(draft: Made, behind: int)
 
 def cut_short(draft: Made) -> None:
     """The worker ended in the middle, at its deadline; the rest of the input is not due."""
-    last = next(x for x in draft.transactions if x.ending == "committed" and x.number > 20)
-    gone = {x for t in draft.transactions if t.number > last.number for x in draft.values(t)}
+    last = next(
+        transaction
+        for transaction in draft.transactions
+        if transaction.ending == "committed" and transaction.number > 20
+    )
+    gone = {
+        value for t in draft.transactions if t.number > last.number for value in draft.values(t)
+    }
     draft.transactions = draft.transactions[: draft.place(last) + 1]
     for name in draft.logs:
         draft.logs[name] = [row for row in draft.logs[name] if row[0].value not in gone]
@@ -315,7 +332,9 @@ def nothing_live(draft: Made) -> None:
 
 
 def without_aborts(draft: Made) -> None:
-    aborted = {x for t in draft.transactions if t.ending == "aborted" for x in draft.values(t)}
+    aborted = {
+        value for t in draft.transactions if t.ending == "aborted" for value in draft.values(t)
+    }
     draft.logs[ALL] = [row for row in draft.logs[ALL] if row[0].value not in aborted]
 
 
@@ -368,7 +387,9 @@ def test_any_record_that_a_reader_lacks_is_found(draft: Made, data: st.DataObjec
 @given(any_made(), st.data())
 def test_any_aborted_record_that_is_read_is_found(draft: Made, data: st.DataObject) -> None:
     name = data.draw(st.sampled_from(COMMITTED))
-    aborted = {x for t in draft.transactions if t.ending == "aborted" for x in draft.values(t)}
+    aborted = {
+        value for t in draft.transactions if t.ending == "aborted" for value in draft.values(t)
+    }
     rows = [row for row in draft.logs[ALL] if row[0].value in aborted]
     draft.logs[name].append(data.draw(st.sampled_from(rows)))
     assert "aborted" in reported(draft.judged())
@@ -413,9 +434,9 @@ def test_the_last_committed_input_is_due_though_the_worker_was_cut_short(draft: 
     cut_short(draft)
     last = draft.transactions[-1]
     forget(draft, last, ["output-final-1"])
-    found = [text for text in texts(draft) if "records of input" in text]
+    problems = [text for text in texts(draft) if "records of input" in text]
     assert all(
-        any(f" {partition}:{offset} " in text for text in found)
+        any(f" {partition}:{offset} " in text for text in problems)
         for partition, offset in last.inputs
     )
 
@@ -424,8 +445,8 @@ def test_a_reader_that_did_not_finish_hides_no_damage_of_the_next(draft: Made) -
     draft.not_done = {"output-live"}
     lost = draft.ended("committed", 3)
     hide(draft, "output-final-2", draft.values(lost)[-1])
-    found = violations(draft.judged())
-    assert draft.values(lost)[0] in {value for one in found for value in one.records}
+    problems = violations(draft.judged())
+    assert draft.values(lost)[0] in {value for violation in problems for value in violation.records}
     assert "not all or nothing" in reported(draft.judged())
 
 
@@ -433,15 +454,15 @@ def test_what_was_read_at_its_commit_is_not_too_early_and_what_was_before_says_b
     draft: Made,
 ) -> None:
     transaction = draft.ended("committed")
-    asked = transaction.asked
-    assert asked is not None
+    commit_begun = transaction.asked
+    assert commit_begun is not None
     values = {*draft.values(transaction)}
-    for moment, wanted in ((asked, []), (asked - 0.25, ["0.250000"])):
+    for moment, expected in ((commit_begun, []), (commit_begun - 0.25, ["0.250000"])):
         draft.logs["output-live"] = [
             (read, moment if read.value in values else at) for read, at in draft.logs["output-live"]
         ]
         early = {text.rpartition(" s ")[0].rpartition(" ")[2] for text in texts(draft)}
-        assert sorted(early) == wanted
+        assert sorted(early) == expected
 
 
 def test_a_reader_whose_moments_were_not_recorded_is_never_too_early(draft: Made) -> None:

@@ -27,15 +27,15 @@ def history(sent: int, read: int) -> History:
 
 
 def test_a_group_goes_on_where_it_was() -> None:
-    found = judge(history(10, 6), reads(*range(10)), reads(*range(6, 10)))
-    assert found == Failover(10, 10, 6, 4, 0, 0, 0, 0, 0, 0)
-    assert not found.wrong()
+    failover = judge(history(10, 6), reads(*range(10)), reads(*range(6, 10)))
+    assert failover == Failover(10, 10, 6, 4, 0, 0, 0, 0, 0, 0)
+    assert not failover.wrong()
 
 
 def test_what_was_not_copied_is_lost_and_what_is_read_twice_is_repeated() -> None:
-    found = judge(history(10, 6), reads(*range(8)), reads(*range(4, 8)))
-    assert (found.lost, found.repeated, found.unread) == (2, 2, 0)
-    assert not found.wrong()
+    failover = judge(history(10, 6), reads(*range(8)), reads(*range(4, 8)))
+    assert (failover.lost, failover.repeated, failover.unread) == (2, 2, 0)
+    assert not failover.wrong()
 
 
 def test_a_record_without_an_answer_may_have_been_copied() -> None:
@@ -47,8 +47,8 @@ def test_what_the_group_was_given_twice_here_is_repeated_too() -> None:
 
 
 def test_the_group_may_have_read_elsewhere_before() -> None:
-    found = judge(history(3, 0), reads(0, 1, 2), reads(2), before={value(0), value(1)})
-    assert (found.unread, found.repeated) == (0, 0)
+    failover = judge(history(3, 0), reads(0, 1, 2), reads(2), before={value(0), value(1)})
+    assert (failover.unread, failover.repeated) == (0, 0)
 
 
 @pytest.mark.parametrize(
@@ -62,4 +62,4 @@ def test_the_group_may_have_read_elsewhere_before() -> None:
 )
 def test_what_must_not_happen_is_named(copy: list[Read], after: list[Read], name: str) -> None:
     wrong = judge(history(10, 6), copy, after).wrong()
-    assert [one for one in wrong if name in one]
+    assert [problem for problem in wrong if name in problem]

@@ -20,20 +20,20 @@ Document = dict[str, Any]
 
 def change(*path: str | int, to: object) -> Callable[[Document], None]:
     def do(document: Document) -> None:
-        found: Any = document
+        target: Any = document
         for step in path[:-1]:
-            found = found[step]
-        found[path[-1]] = to
+            target = target[step]
+        target[path[-1]] = to
 
     return do
 
 
 def drop(*path: str | int) -> Callable[[Document], None]:
     def do(document: Document) -> None:
-        found: Any = document
+        target: Any = document
         for step in path[:-1]:
-            found = found[step]
-        del found[path[-1]]
+            target = target[step]
+        del target[path[-1]]
 
     return do
 

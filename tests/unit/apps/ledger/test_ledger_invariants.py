@@ -26,7 +26,7 @@ from tests.unit.apps.ledger.ledger_draft import (
 
 @pytest.fixture
 def draft() -> Draft:
-    return drafted(Random(3))  # noqa: S311 - a test's numbers
+    return drafted(Random(3))
 
 
 def broken(history: History) -> set[str]:
@@ -47,7 +47,7 @@ def drop_everywhere(draft: Draft) -> None:
 
 
 def drop_the_last_everywhere(draft: Draft) -> None:
-    draft.ends = draft.history().readers[-1].ends  # type: ignore[assignment]
+    draft.ends = draft.history().readers[-1].ends  # type: ignore[assignment]  # that reader has read to an end
     value = draft.acked(1, -1).value
     assert draft.logs["final-1"][1][-1].value == value
     draft.commits = []
@@ -73,16 +73,16 @@ def drop_from_the_group(draft: Draft) -> None:
 
 
 def swap(draft: Draft, first: int, second: int, *, acks: bool, partition: int = 0) -> None:
-    one, two = draft.acked(partition, first), draft.acked(partition, second)
+    earlier, later = draft.acked(partition, first), draft.acked(partition, second)
     for logs in draft.every_log():
         log = logs[partition]
         ranks = {read.value: rank for rank, read in enumerate(log)}
-        for old, new in ((one, two), (two, one)):
+        for old, new in ((earlier, later), (later, earlier)):
             rank = ranks[old.value]
             log[rank] = log[rank]._replace(value=new.value)
     if acks:
-        for send, other in ((one, two), (two, one)):
-            draft.sends[draft.send(send.value)] = send._replace(offset=other.offset)
+        for send, acked in ((earlier, later), (later, earlier)):
+            draft.sends[draft.send(send.value)] = send._replace(offset=acked.offset)
 
 
 def swap_in_the_log(draft: Draft) -> None:
@@ -209,7 +209,7 @@ MUTATIONS: list[tuple[Callable[[Draft], None], set[str]]] = [
 
 
 @pytest.mark.parametrize(
-    ("damage", "expected"), MUTATIONS, ids=lambda x: getattr(x, "__name__", "")
+    ("damage", "expected"), MUTATIONS, ids=lambda value: getattr(value, "__name__", "")
 )
 def test_each_damage_breaks_its_invariants(
     draft: Draft, damage: Callable[[Draft], None], expected: set[str]
@@ -224,16 +224,16 @@ def test_every_invariant_is_broken_by_some_damage() -> None:
     assert {name for _, names in MUTATIONS for name in names} == {f"I{n}" for n in range(1, 10)}
 
 
-@pytest.mark.parametrize("what", ["start", "end"])
-def test_a_log_whose_start_or_end_goes_back_is_not_stable(draft: Draft, what: str) -> None:
+@pytest.mark.parametrize("bound", ["start", "end"])
+def test_a_log_whose_start_or_end_goes_back_is_not_stable(draft: Draft, bound: str) -> None:
     history = draft.history()
     low, high = dict.fromkeys(range(PARTITIONS), 0), dict.fromkeys(range(PARTITIONS), 5)
-    series = [high, low] if what == "start" else [low, low]
-    ends = [high, high] if what == "start" else [high, low]
+    series = [high, low] if bound == "start" else [low, low]
+    ends = [high, high] if bound == "start" else [high, low]
     samples = [Sample(float(i), s, e) for i, (s, e) in enumerate(zip(series, ends, strict=True))]
-    (first, *_) = found = violations(replace(history, samples=samples))
-    assert {violation.invariant for violation in found} == {"I7"}
-    assert first.what == f"partition 0: {what} of the log went back from 5 to 0"
+    (first, *_) = problems = violations(replace(history, samples=samples))
+    assert {violation.invariant for violation in problems} == {"I7"}
+    assert first.what == f"partition 0: {bound} of the log went back from 5 to 0"
 
 
 def test_a_group_may_read_again_after_a_rebalance(draft: Draft) -> None:
@@ -245,7 +245,7 @@ def test_a_group_may_read_again_after_a_rebalance(draft: Draft) -> None:
 def test_a_lost_record_is_named_with_who_had_read_it(draft: Draft) -> None:
     drop_at_the_end(draft)
     report = judge(draft.history())
-    (lost,) = (x for x in report.violations if x.invariant == "I1")
+    (lost,) = (violation for violation in report.violations if violation.invariant == "I1")
     assert lost.records == (draft.acked(1, 40).value,)
     assert lost.what.endswith("once read by consumer-assign, consumer-group")
     text = as_text(report)
@@ -274,23 +274,23 @@ def test_dropping_any_acknowledged_record_is_found(draft: Draft, data: st.DataOb
     for log in draft.every_log():
         remove(log[lost.partition], lost.value)
     history = with_readers(draft.history(), lambda reader: replace(reader, ends=ends))
-    (found,) = violations(history)
-    assert (found.invariant, found.records) == ("I1", (lost.value,))
+    (violation,) = violations(history)
+    assert (violation.invariant, violation.records) == ("I1", (lost.value,))
 
 
 # At the edges
 
 
 def texts(history: History, invariant: str) -> list[str]:
-    return [one.what for one in violations(history) if one.invariant == invariant]
+    return [violation.what for violation in violations(history) if violation.invariant == invariant]
 
 
 def test_two_neighbours_that_are_swapped_break_the_order(draft: Draft) -> None:
     session = [s for s in draft.sends if s.outcome == "ok" and s.partition == 0]
     first = next(
         rank
-        for rank, (one, two) in enumerate(pairwise(session))
-        if two.seq == one.seq + 1 and one.producer == two.producer
+        for rank, (send, following) in enumerate(pairwise(session))
+        if following.seq == send.seq + 1 and send.producer == following.producer
     )
     swap(draft, first, first + 1, acks=True)
     assert "I5" in broken(draft.history())
@@ -306,10 +306,10 @@ def test_one_loss_hides_no_other_damage(draft: Draft) -> None:
 
 def test_every_wrong_commit_is_named(draft: Draft) -> None:
     draft.commits = [(0, 50), (0, 50), (0, 40), (0, 99_999), (1, 50), (1, 49)]
-    back, past, other = texts(draft.history(), "I9")
-    assert [part in back for part in ("partition 0", "50", "40")] == [True] * 3
+    back, past, other_partition = texts(draft.history(), "I9")
+    assert [text in back for text in ("partition 0", "50", "40")] == [True] * 3
     assert "99999" in past
-    assert "partition 1" in other
+    assert "partition 1" in other_partition
 
 
 def test_a_commit_past_what_was_delivered_names_the_first(draft: Draft) -> None:
@@ -320,16 +320,16 @@ def test_a_commit_past_what_was_delivered_names_the_first(draft: Draft) -> None:
     assert "passes 1 " in text
 
 
-@pytest.mark.parametrize(("start", "found"), [(10, False), (9, True)])
+@pytest.mark.parametrize(("start", "violated"), [(10, False), (9, True)])
 def test_what_lies_before_the_start_of_a_log_may_be_gone(
-    draft: Draft, start: int, found: bool
+    draft: Draft, start: int, violated: bool
 ) -> None:
     truncate_the_start(draft)
     history = draft.history()
     (sample,) = history.samples
     later = sample._replace(at=1.0, start={**sample.start, 0: start})
     gone = texts(replace(history, samples=[sample, later]), "I7")
-    assert bool(gone) is found
+    assert bool(gone) is violated
 
 
 def test_a_log_that_ends_before_it_once_did_went_back(draft: Draft) -> None:
@@ -341,22 +341,26 @@ def test_a_log_that_ends_before_it_once_did_went_back(draft: Draft) -> None:
     assert texts(history, "I7") == []
 
 
-@pytest.mark.parametrize(("later", "found"), [(1.0, False), (1.001, True)])
-def test_only_what_was_sent_after_an_answer_must_lie_behind_it(later: float, found: bool) -> None:
-    one = Send("r/p1/0/0", "p1", 0, 0, 0.0, "ok", 1.0, 1)
-    two = Send("r/p2/0/0", "p2", 0, 0, later, "ok", 9.0, 0)
-    reads = [Read(0, 0, two.value), Read(0, 1, one.value)]
+@pytest.mark.parametrize(("later", "violated"), [(1.0, False), (1.001, True)])
+def test_only_what_was_sent_after_an_answer_must_lie_behind_it(
+    later: float, violated: bool
+) -> None:
+    first = Send("r/p1/0/0", "p1", 0, 0, 0.0, "ok", 1.0, 1)
+    second = Send("r/p2/0/0", "p2", 0, 0, later, "ok", 9.0, 0)
+    reads = [Read(0, 0, second.value), Read(0, 1, first.value)]
     reader = Reader("final-1", "final", reads, {0: 2}, done=True)
-    history = History(Run("r", "t", 1, 1.0, 0.0, 0.0), [one, two], [reader])
-    found_there = [one.records for one in violations(history) if one.invariant == "I8"]
-    assert found_there == ([(two.value, one.value)] if found else [])
+    history = History(Run("r", "t", 1, 1.0, 0.0, 0.0), [first, second], [reader])
+    found_there = [
+        violation.records for violation in violations(history) if violation.invariant == "I8"
+    ]
+    assert found_there == ([(second.value, first.value)] if violated else [])
 
 
 def test_a_skip_and_a_return_are_told_apart(draft: Draft) -> None:
     drop_from_the_live_reader(draft)
     (skipped,) = texts(draft.history(), "I6")
     assert "skips 1:" in skipped
-    replayed = drafted(Random(3))  # noqa: S311 - a test's numbers
+    replayed = drafted(Random(3))
     replay(replayed)
     assert any("goes back" in text for text in texts(replayed.history(), "I6"))
 
@@ -396,20 +400,20 @@ def test_a_commit_past_several_names_the_first(draft: Draft) -> None:
     for record in lost:
         remove(draft.logs["consumer-group"][1], record.value)
     (text,) = texts(draft.history(), "I9")
-    assert [part in text for part in ("passes 2 ", f"first {lost[0].offset}")] == [True] * 2
+    assert [fragment in text for fragment in ("passes 2 ", f"first {lost[0].offset}")] == [True] * 2
 
 
 def test_another_value_in_its_place_proves_a_loss_to_a_reader_that_did_not_finish() -> None:
     send = Send("r/p1/0/0", "p1", 0, 0, 0.0, "ok", 1.0, 0)
-    for reads, found in (([], False), ([Read(0, 0, "r/p1/0/9")], True)):
+    for reads, violated in (([], False), ([Read(0, 0, "r/p1/0/9")], True)):
         reader = Reader("final-1", "final", reads, {0: 1}, done=False)
         history = History(Run("r", "t", 1, 1.0, 0.0, 0.0), [send], [reader])
-        assert ("I1" in broken(history)) is found
+        assert ("I1" in broken(history)) is violated
 
 
-@pytest.mark.parametrize(("read", "found"), [(39, False), (40, False), (41, True)])
+@pytest.mark.parametrize(("read", "violated"), [(39, False), (40, False), (41, True)])
 def test_a_reader_that_did_not_finish_proves_a_loss_behind_which_it_read(
-    draft: Draft, read: int, found: bool
+    draft: Draft, read: int, violated: bool
 ) -> None:
     lost = next(s for s in draft.sends if s.partition == 1 and s.offset == 40)
     drop = [log[1] for log in draft.every_log()]
@@ -417,8 +421,10 @@ def test_a_reader_that_did_not_finish_proves_a_loss_behind_which_it_read(
         remove(log, lost.value)
 
     def unfinished(reader: Reader) -> Reader:
-        reads = [one for one in reader.reads if one.partition != 1 or one.offset <= read]
+        reads = [
+            record for record in reader.reads if record.partition != 1 or record.offset <= read
+        ]
         return replace(reader, reads=reads, done=False) if reader.kind == "final" else reader
 
     history = with_readers(draft.history(), unfinished)
-    assert ("I1" in broken(history)) is found
+    assert ("I1" in broken(history)) is violated

@@ -130,8 +130,8 @@ def test_the_exit_code_of_check_is_the_verdict(
 ) -> None:
     assert check(folder, "--least-acks", "3") == 0
     assert capsys.readouterr().out.startswith("PASS: 3 records acknowledged of 6 sent")
-    found = json.loads((folder / "report.json").read_text())
-    assert (found["verdict"], found["counts"]["lost"], found["counts"]["sessions"]) == (
+    document = json.loads((folder / "report.json").read_text())
+    assert (document["verdict"], document["counts"]["lost"], document["counts"]["sessions"]) == (
         "PASS",
         0,
         2,

@@ -63,11 +63,11 @@ class Cluster:
             text = (self.folder / "producer.jsonl").read_text()
             # What follows the last line break is being written meanwhile.
             lines = [json.loads(line) for line in text.rpartition("\n")[0].splitlines()]
-            if [int(x) for x in place] not in [
+            if [int(number) for number in place] not in [
                 row
-                for x in lines
-                if "invoke" in x and x["session"] == session
-                for row in x["invoke"]
+                for line in lines
+                if "invoke" in line and line["session"] == session
+                for row in line["invoke"]
             ]:
                 self.unknown.append(value.decode())
         future = Future()
@@ -109,15 +109,15 @@ class Consumer:
 
     def poll(self, timeout_ms: int) -> dict[int, list[Any]]:
         time.sleep(0.01)
-        found = {}
+        polled = {}
         for number, start in self._next.items():
             log = self._cluster.logs[number][start : start + 50]
             self._next[number] += len(log)
-            found[number] = [
+            polled[number] = [
                 SimpleNamespace(partition=number, offset=start + i, value=value)
                 for i, value in enumerate(log)
             ]
-        return found
+        return polled
 
     def beginning_offsets(self, partitions: Any, timeout_ms: int) -> dict[Any, int]:
         return dict.fromkeys(partitions, 0)
@@ -128,7 +128,7 @@ class Consumer:
     def commit(self, offsets: Any, timeout_ms: int) -> None:
         if self._cluster.broken == "commit":
             raise errors.KafkaTimeoutError
-        self._committed.update({place: what.offset for place, what in offsets.items()})
+        self._committed.update({place: offset.offset for place, offset in offsets.items()})
 
     def committed(self, place: Any, timeout_ms: int) -> int | None:
         return self._committed.get(place)
@@ -139,7 +139,7 @@ class Consumer:
 
 def produced(cluster: Cluster, folder: Path, records: int = 200) -> Any:
     """A load that has ended after so many records."""
-    load_ = Load(cluster, RUN, Journal(folder / "producer.jsonl", RUN.__dict__))  # type: ignore[arg-type]
+    load_ = Load(cluster, RUN, Journal(folder / "producer.jsonl", RUN.__dict__))  # type: ignore[arg-type]  # a stand-in
     load_.start()
     wait_for(lambda: load_.invoked >= records, seconds=SECONDS, what=f"{records} records")
     load_.stop(SECONDS)
@@ -179,18 +179,18 @@ def test_only_what_never_left_counts_as_refused(
     if not at_once:
         assert session.pending() == 1
         future.failure(error)
-    (answer,) = answers
-    assert (answer.outcome, answer.record, session.pending()) == (outcome, RECORD, 0)
+    (result,) = answers
+    assert (result.outcome, result.record, session.pending()) == (outcome, RECORD, 0)
     assert session.trouble
 
 
 def test_what_the_client_itself_refuses_was_never_sent() -> None:
     def send(*_: Any, **__: Any) -> Any:
-        raise errors.MessageSizeTooLargeError("1 of 0 bytes")  # noqa: EM101, TRY003, RUF100 - as the client
+        raise errors.MessageSizeTooLargeError("1 of 0 bytes")  # noqa: TRY003 - as the client
 
     session, answers = session_of(send)
     session.send(RECORD)
-    assert [answer.outcome for answer in answers] == ["fail"]
+    assert [result.outcome for result in answers] == ["fail"]
 
 
 def test_a_record_gets_one_answer() -> None:
@@ -200,7 +200,7 @@ def test_a_record_gets_one_answer() -> None:
     session.send(RECORD)
     session.close("given up")
     future.success(SimpleNamespace(offset=3))
-    assert [(answer.outcome, answer.detail) for answer in answers] == [("info", "given up")]
+    assert [(result.outcome, result.detail) for result in answers] == [("info", "given up")]
     assert session.last_ack is None
 
 
@@ -245,7 +245,7 @@ def test_a_load_without_a_disk_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(threading, "excepthook", lambda _: None)
     journal = Journal(tmp_path / "producer.jsonl", RUN.__dict__)
     journal.close()
-    load_ = Load(Cluster(), RUN, journal)  # type: ignore[arg-type]
+    load_ = Load(Cluster(), RUN, journal)  # type: ignore[arg-type]  # a stand-in
     load_.start()
     wait_for(lambda: not load_.alive(), seconds=SECONDS, what="the end of the load")
     load_.stop(0.1)
@@ -261,9 +261,9 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
     return cluster
 
 
-def options(folder: Path, **more: Any) -> running.Options:
-    asked = {"rate": 400, "expect_changes": False, "max_seconds": SECONDS, **more}
-    return running.Options(Connection(("h:1",)), folder, **asked)
+def options(folder: Path, **overrides: Any) -> running.Options:
+    settings = {"rate": 400, "expect_changes": False, "max_seconds": SECONDS, **overrides}
+    return running.Options(Connection(("h:1",)), folder, **settings)
 
 
 def ended(ledger: running.Ledger, cluster: Cluster, end: Callable[[], object] | None = None) -> int:
@@ -276,15 +276,15 @@ def ended(ledger: running.Ledger, cluster: Cluster, end: Callable[[], object] | 
 
 
 def report(folder: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((folder / "report.json").read_text())
-    return found
+    document: dict[str, Any] = json.loads((folder / "report.json").read_text())
+    return document
 
 
 def test_a_run_judges_itself_and_cleans_up(tmp_path: Path, cluster: Cluster) -> None:
     assert running.Ledger(options(tmp_path, max_seconds=1.2)).run() == 0
-    found = report(tmp_path)
-    assert (found["verdict"], found["violations"]) == ("PASS", [])
-    counts = found["counts"]
+    document = report(tmp_path)
+    assert (document["verdict"], document["violations"]) == ("PASS", [])
+    counts = document["counts"]
     assert counts["acked"] == cluster.sent == counts["read_by_consumer-group"]
     assert counts["read_by_final-2"] == cluster.sent
     assert not cluster.topics
@@ -326,7 +326,11 @@ def test_a_loss_fails_the_run(tmp_path: Path, cluster: Cluster) -> None:
         ledger.end()
 
     assert ended(ledger, cluster, lose_one) == 1
-    lost = [x["records"] for x in report(tmp_path)["violations"] if x["invariant"] == "I1"]
+    lost = [
+        violation["records"]
+        for violation in report(tmp_path)["violations"]
+        if violation["invariant"] == "I1"
+    ]
     assert lost == [[f"{load(tmp_path).run.id}/p1/0/20"]]
 
 
@@ -361,7 +365,7 @@ def test_a_cluster_that_does_not_answer_fails_the_run(
     tmp_path: Path, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: Any, **__: Any) -> int:
-        raise errors.KafkaTimeoutError("no broker")  # noqa: EM101, TRY003, RUF100 - as the client
+        raise errors.KafkaTimeoutError("no broker")  # noqa: TRY003 - as the client
 
     monkeypatch.setattr(cluster, "create_topic", refuse)
     assert running.Ledger(options(tmp_path)).run() == 2

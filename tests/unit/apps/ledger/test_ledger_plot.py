@@ -163,16 +163,16 @@ def test_a_window_is_seen_and_stays_in_the_plot(start: float, end: float) -> Non
 
 
 def test_labels_do_not_touch_and_those_of_failures_come_first() -> None:
-    random = Random(1)  # noqa: S311 - a test's numbers
+    random = Random(1)
     starts = [random.uniform(0, 95) for _ in range(400)]
     spans = [span(at, at + 3, "12", failed=n % 40 == 0) for n, at in enumerate(starts)]
-    found = plot.boxes(spans, ACROSS)
-    assert len(found) == 400
-    assert all(box.lane is not None for box in found[:5])
-    assert all(box.span.failed for box in found[:10])
-    assert any(box.lane is None for box in found)
+    boxes = plot.boxes(spans, ACROSS)
+    assert len(boxes) == 400
+    assert all(box.lane is not None for box in boxes[:5])
+    assert all(box.span.failed for box in boxes[:10])
+    assert any(box.lane is None for box in boxes)
     for lane in range(LANES):
-        middles = sorted(box.middle for box in found if box.lane == lane)
+        middles = sorted(box.middle for box in boxes if box.lane == lane)
         assert len(middles) > 20
         assert all(after - before >= 16 for before, after in pairwise(middles))
 
@@ -195,8 +195,8 @@ def test_a_burst_is_cut_and_mentioned() -> None:
     drawn = plot.timeline(series(200, 0, 3000, 200), [], 200)
     assert [label for _, label in drawn.acks.ticks] == ["0", "100", "200", "300", "400", "500"]
     (remark,) = drawn.remarks
-    for part in ("500", "3,000"):
-        assert part in remark
+    for text in ("500", "3,000"):
+        assert text in remark
     assert drawn.rate == pytest.approx(drawn.acks.bottom - 0.4 * plot.UPPER)
     heights = [float(point.split()[1]) for point in drawn.acks.line[1:].split("L")]
     assert heights[1] == drawn.acks.bottom

@@ -35,9 +35,9 @@ class Consumer:
 
     def poll(self, timeout_ms: int) -> dict[int, list[Any]]:
         time.sleep(0.005)
-        given = range(self.at, min(self.last, self.at + 2))
-        self.at = max(self.at, given.stop)
-        return {0: [SimpleNamespace(partition=0, offset=x, value=b"r") for x in given]}
+        offsets = range(self.at, min(self.last, self.at + 2))
+        self.at = max(self.at, offsets.stop)
+        return {0: [SimpleNamespace(partition=0, offset=offset, value=b"r") for offset in offsets]}
 
     def commit(self, offsets: dict[Any, Any], timeout_ms: int) -> None:
         pass
@@ -60,21 +60,21 @@ def test_a_client_that_gives_nothing_is_replaced(
 ) -> None:
     monkeypatch.setattr(readers, "STUCK_SECONDS", 0.05)
     made = [Consumer(RECORDS - 2, 0), Consumer(RECORDS, RECORDS - 2)]
-    left = list(made)
-    clients: Any = SimpleNamespace(consumer=lambda *_: left.pop(0))
+    remaining = list(made)
+    clients: Any = SimpleNamespace(consumer=lambda *_: remaining.pop(0))
     live = readers.Live(clients, RUN, Journal(tmp_path / "live.jsonl", {}), group)
     live.end_at({0: RECORDS}, time.monotonic() + 30)
     live.run()
     assert (live.progress.read, live.progress.next) == (RECORDS, {0: RECORDS})
-    assert [one.closed for one in made] == [True, True]
+    assert [consumer.closed for consumer in made] == [True, True]
 
 
 def test_a_client_is_kept_while_there_is_no_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(readers, "STUCK_SECONDS", 0.05)
-    left = [Consumer(RECORDS, 0)]
-    clients: Any = SimpleNamespace(consumer=lambda *_: left.pop(0))
+    remaining = [Consumer(RECORDS, 0)]
+    clients: Any = SimpleNamespace(consumer=lambda *_: remaining.pop(0))
     live = readers.Live(clients, RUN, Journal(tmp_path / "live.jsonl", {}))
     live.start()
     time.sleep(0.2)

@@ -68,10 +68,10 @@ def test_behind_a_damaged_batch_nothing_of_its_segment_is_held(
 ) -> None:
     good = batch(0, ["a"])
     broken = good + damage(batch(1, ["b"])) + batch(2, ["c"])
-    whole = batch(3, ["longer than the first"])
-    assert held(0, [broken, whole]) == ([Read(0, 0, "a"), Read(0, 3, "longer than the first")], 4)
+    longer = batch(3, ["longer than the first"])
+    assert held(0, [broken, longer]) == ([Read(0, 0, "a"), Read(0, 3, "longer than the first")], 4)
     assert f"byte {len(good)}" in caplog.text
-    assert f"byte {len(whole)}" not in caplog.text
+    assert f"byte {len(longer)}" not in caplog.text
 
 
 def test_a_directory_is_read_as_it_was_fetched(tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ Disks = dict[str, dict[int, list[Read]]]
 
 @pytest.fixture
 def draft() -> Draft:
-    return drafted(Random(3))  # noqa: S311 - a test's numbers
+    return drafted(Random(3))
 
 
 def disks_of(draft: Draft) -> Disks:
@@ -113,15 +113,15 @@ def disks_of(draft: Draft) -> Disks:
 def compared(draft: Draft, disks: Disks) -> History:
     """The history with what lies on each disk, through its segments."""
     history = draft.history()
-    found = []
+    replicas = []
     for name, logs in disks.items():
-        parts = {
+        disk_logs = {
             p: held(p, [segment(reads[:50]), segment(reads[50:])]) for p, reads in logs.items()
         }
-        reads = [read for part, _ in parts.values() for read in part]
-        ends = {p: end for p, (_, end) in parts.items()}
-        found.append(Reader(name, "replica", reads, ends, done=True))
-    return replace(history, readers=[*history.readers, *found])
+        reads = [read for disk_reads, _ in disk_logs.values() for read in disk_reads]
+        ends = {p: end for p, (_, end) in disk_logs.items()}
+        replicas.append(Reader(name, "replica", reads, ends, done=True))
+    return replace(history, readers=[*history.readers, *replicas])
 
 
 def broken(history: History) -> set[str]:
@@ -192,7 +192,7 @@ MUTATIONS: list[tuple[Callable[[Draft, Disks], None], set[str], str]] = [
 
 
 @pytest.mark.parametrize(
-    ("damage", "expected", "text"), MUTATIONS, ids=lambda x: getattr(x, "__name__", "")
+    ("damage", "expected", "text"), MUTATIONS, ids=lambda value: getattr(value, "__name__", "")
 )
 def test_each_damage_of_one_disk_is_found_and_names_it(
     draft: Draft, damage: Callable[[Draft, Disks], None], expected: set[str], text: str
@@ -202,7 +202,7 @@ def test_each_damage_of_one_disk_is_found_and_names_it(
     history = compared(draft, disks)
     assert broken(history) == expected
     assert judge(history).state == "FAIL"
-    assert any(text in found.what for found in violations(history))
+    assert any(text in violation.what for violation in violations(history))
 
 
 def test_what_was_never_acknowledged_may_lie_behind_the_end(draft: Draft) -> None:
@@ -227,9 +227,9 @@ def test_a_lost_record_says_whether_a_disk_still_has_it(draft: Draft) -> None:
     lost = draft.acked(1, 40).value
     for logs in (*draft.every_log(), *disks.values()):
         remove(logs[1], lost)
-    (found,) = violations(compared(draft, disks))
-    assert found.invariant == "I1"
-    assert found.what.endswith("never read, on the disk of no replica")
+    (violation,) = violations(compared(draft, disks))
+    assert violation.invariant == "I1"
+    assert violation.what.endswith("never read, on the disk of no replica")
 
 
 @given(st.randoms(use_true_random=False), st.integers(12, 60), st.data())
@@ -242,6 +242,8 @@ def test_any_record_that_one_disk_lacks_is_found(
     partition = data.draw(st.integers(0, PARTITIONS - 1))
     lost = data.draw(st.sampled_from(disks[name][partition]))
     disks[name][partition].remove(lost)
-    found = [x for x in violations(compared(draft, disks)) if x.invariant == "I7"]
-    assert [x.records for x in found] == [(lost.value,)]
-    assert found[0].what.endswith(f"and not by {name}")
+    problems = [
+        violation for violation in violations(compared(draft, disks)) if violation.invariant == "I7"
+    ]
+    assert [violation.records for violation in problems] == [(lost.value,)]
+    assert problems[0].what.endswith(f"and not by {name}")

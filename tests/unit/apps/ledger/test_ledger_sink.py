@@ -26,7 +26,7 @@ def without(batch: int) -> list[Row]:
 
 
 @pytest.mark.parametrize(
-    ("rows", "what", "records"),
+    ("rows", "message", "records"),
     [
         (ROWS[1:], "lost: the sink has no row of it", ("a-0@0",)),
         ([*ROWS, ROWS[0]], "duplicated: written by batches 5, 5", ("a-0@0",)),
@@ -44,9 +44,9 @@ def without(batch: int) -> list[Row]:
         (without(6), "batch 6 is missing between others", ()),
     ],
 )
-def test_each_damage_is_found(rows: list[Row], what: str, records: tuple[str, ...]) -> None:
-    (found,) = violations(SOURCE, rows)
-    assert (found.invariant, found.what, found.records) == ("I11", what, records)
+def test_each_damage_is_found(rows: list[Row], message: str, records: tuple[str, ...]) -> None:
+    (violation,) = violations(SOURCE, rows)
+    assert (violation.invariant, violation.what, violation.records) == ("I11", message, records)
 
 
 PLACES = st.sets(st.builds(Place, st.sampled_from("ab"), st.integers(0, 2), st.integers(0, 30)))
@@ -67,4 +67,4 @@ def test_any_sink_is_exact_until_one_row_is_damaged(
     if rows:
         row = data.draw(st.sampled_from(rows))
         data.draw(st.sampled_from(DAMAGES))(rows, row)
-        assert any(found.records for found in violations(places, rows))
+        assert any(violation.records for violation in violations(places, rows))

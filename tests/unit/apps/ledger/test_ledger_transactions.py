@@ -42,12 +42,12 @@ def worked(cluster: Cluster, folder: Path, seconds: float = 10.0) -> History:
         return Journal(folder / f"{name}.jsonl", asdict(run))
 
     journal("producer", RUN).close()
-    pipeline = Pipeline(cluster, RUN, OUTPUT, journal)  # type: ignore[arg-type]
+    pipeline = Pipeline(cluster, RUN, OUTPUT, journal)  # type: ignore[arg-type]  # a stand-in
     ends = {0: INPUTS // 2, 1: INPUTS // 2}
     pipeline.start()
     pipeline.finish(ends, 5.0, seconds)
     for name in ("final-1", "final-2"):
-        read_all(cluster, RUN, journal(name, RUN), ends, 1e12)  # type: ignore[arg-type]
+        read_all(cluster, RUN, journal(name, RUN), ends, 1e12)  # type: ignore[arg-type]  # a stand-in
     return load(folder)
 
 
@@ -116,9 +116,9 @@ def test_an_error_costs_a_producer_and_nothing_else(
     assert history.output
     assert violations(history) == []
     assert history.output.done
-    found = endings(history)
-    assert found["committed"] == 15 - (step == "committed")
-    assert found["unknown"] == (ending == "unknown")
+    counts = endings(history)
+    assert counts["committed"] == 15 - (step == "committed")
+    assert counts["unknown"] == (ending == "unknown")
     assert cluster.steps["init"] == 2 + (step == "init")
     text = (tmp_path / "transactions.jsonl").read_text()
     assert text.count('"error"') == 1
@@ -129,7 +129,7 @@ def test_the_last_commit_may_be_done_without_an_answer(tmp_path: Path) -> None:
 
     def fail(name: str, number: int) -> None:
         if name == "committed" and number == 15:
-            raise errors.KafkaTimeoutError("no answer")  # noqa: EM101, TRY003, RUF100 - as the client
+            raise errors.KafkaTimeoutError("no answer")  # noqa: TRY003 - as the client
 
     history = worked(Cluster(fail), tmp_path)
     assert history.output
@@ -154,24 +154,24 @@ def test_a_second_worker_fences_the_first(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("bug", "found"),
+    ("bug", "pattern"),
     [
         ("torn", "records of transaction"),
         ("dirty", "aborted"),
         ("offsets are lost", r"([2-9]|\d\d) records of input"),
     ],
 )
-def test_what_a_cluster_does_wrong_is_found(tmp_path: Path, bug: str, found: str) -> None:
+def test_what_a_cluster_does_wrong_is_found(tmp_path: Path, bug: str, pattern: str) -> None:
     cluster = Cluster()
     cluster.bug = bug
     history = worked(cluster, tmp_path, seconds=1.0)
-    assert any(re.search(found, one.what) for one in violations(history))
+    assert any(re.search(pattern, violation.what) for violation in violations(history))
 
 
 def test_a_worker_that_does_not_get_on_ends_at_its_deadline(tmp_path: Path) -> None:
     def fail(name: str, _: int) -> None:
         if name == "commit":
-            raise errors.KafkaTimeoutError("no answer")  # noqa: EM101, TRY003, RUF100 - as the client
+            raise errors.KafkaTimeoutError("no answer")  # noqa: TRY003 - as the client
 
     history = worked(Cluster(fail), tmp_path, seconds=0.5)
     assert history.output
@@ -233,5 +233,5 @@ def test_a_worker_needs_a_group_of_its_own() -> None:
             assert isolation == "read_committed"
             return super().consumer(group, isolation)
 
-    Worker(Asked(), RUN, OUTPUT, None)  # type: ignore[arg-type]
+    Worker(Asked(), RUN, OUTPUT, None)  # type: ignore[arg-type]  # a stand-in
     assert groups == ["t-out"]

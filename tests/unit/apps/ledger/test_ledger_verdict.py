@@ -18,7 +18,7 @@ from tests.unit.apps.ledger.ledger_draft import WALL, Draft, drafted, remove, wi
 
 @pytest.fixture
 def draft() -> Draft:
-    return drafted(Random(3))  # noqa: S311 - a test's numbers
+    return drafted(Random(3))
 
 
 # What proves nothing
@@ -40,7 +40,8 @@ def silent_partition(history: History) -> History:
     gone = {send.value for send in history.sends if send.partition == 2}
     return replace(
         with_readers(
-            history, lambda r: replace(r, reads=[x for x in r.reads if x.value not in gone])
+            history,
+            lambda r: replace(r, reads=[read for read in r.reads if read.value not in gone]),
         ),
         sends=[send for send in history.sends if send.partition != 2],
         commits=[commit for commit in history.commits if commit.partition != 2],
@@ -162,7 +163,7 @@ def test_a_gap_is_that_of_the_worst_partition_and_belongs_to_its_change() -> Non
 
 
 def test_a_window_has_what_touches_it(draft: Draft) -> None:
-    random = Random(5)  # noqa: S311 - a test's numbers
+    random = Random(5)
     for _ in range(40):
         start = random.uniform(-8, 8)
         draft.events.append(Event("k", None, "x", WALL + start, WALL + start + random.random()))
@@ -171,14 +172,14 @@ def test_a_window_has_what_touches_it(draft: Draft) -> None:
     for send in sorted(history.sends, key=lambda send: send.acked or 0.0):
         if send.acked is not None:
             times[send.partition].append(send.acked)
-    every = [at for found in times.values() for at in found[1:]]
+    acks = [at for acked in times.values() for at in acked[1:]]
     for window in measure(history).windows:
         start, end = (at - WALL for at in (window.event.start, window.event.end or 0.0))
-        assert window.acks == sum(start - 5 <= at <= end + 5 for at in every)
+        assert window.acks == sum(start - 5 <= at <= end + 5 for at in acks)
         gaps = [
             (before, after)
-            for found in times.values()
-            for before, after in pairwise([*found, max(3.6, found[-1])])
+            for acked in times.values()
+            for before, after in pairwise([*acked, max(3.6, acked[-1])])
             if before < end and after > start
         ]
         longest = max((after - before for before, after in gaps), default=0.0)
@@ -226,13 +227,16 @@ def test_a_reader_of_each_kind_is_needed(draft: Draft) -> None:
 
 
 def test_what_a_change_took_is_summed_up_by_its_parts(draft: Draft) -> None:
-    found = as_dict(judge(draft.history()))["seconds_by_change"]
-    assert found == {"stop": {"median": 2.0, "worst": 3.0}, "ready": {"median": 2.0, "worst": 2.0}}
+    seconds = as_dict(judge(draft.history()))["seconds_by_change"]
+    assert seconds == {
+        "stop": {"median": 2.0, "worst": 3.0},
+        "ready": {"median": 2.0, "worst": 2.0},
+    }
 
 
 def test_what_is_reordered_counts_for_both_reasons() -> None:
-    found = [Violation(name, "w", ()) for name in ("I5", "I5", "I8", "I3")]
-    counts = _counts(drafted(Random(3)).history(), found)  # noqa: S311 - a test's numbers
+    problems = [Violation(name, "w", ()) for name in ("I5", "I5", "I8", "I3")]
+    counts = _counts(drafted(Random(3)).history(), problems)
     assert (counts["reordered"], counts["duplicated"], counts["lost"]) == (3, 1, 0)
 
 

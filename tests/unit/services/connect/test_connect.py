@@ -38,8 +38,8 @@ CLOSED: dict[str, Any] = {"kafka_security": "standard", "connect_security": "sta
 
 
 def workers(of_hosts: Mapping[str, Variables] | None = None, **variables: Any) -> dict[str, Worker]:
-    own = {**IDS, **(of_hosts or {})}
-    return dict(with_secrets(cluster(GROUPS, own, **variables)).connect)
+    host_variables = {**IDS, **(of_hosts or {})}
+    return dict(with_secrets(cluster(GROUPS, host_variables, **variables)).connect)
 
 
 def written(worker: Worker) -> dict[str, str]:
@@ -47,27 +47,32 @@ def written(worker: Worker) -> dict[str, str]:
 
 
 def test_workers_find_each_other_and_the_brokers() -> None:
-    found = workers({"w1": {"connect_host": "10.0.0.9", "connect_port": 9000}})
-    own = written(found["w1"])
-    assert own["listeners"] == "http://0.0.0.0:9000"
-    assert (own["rest.advertised.host.name"], own["rest.advertised.port"]) == ("10.0.0.9", "9000")
-    assert own["bootstrap.servers"] == "k1:9092,k2:9092"
-    assert [*found["k2"].rest_addresses.values()] == ["k2:8083", "10.0.0.9:9000"]
-    assert found["k2"].callers("connect_port") == (NODES, ADMINS)
+    group = workers({"w1": {"connect_host": "10.0.0.9", "connect_port": 9000}})
+    config = written(group["w1"])
+    assert config["listeners"] == "http://0.0.0.0:9000"
+    assert (config["rest.advertised.host.name"], config["rest.advertised.port"]) == (
+        "10.0.0.9",
+        "9000",
+    )
+    assert config["bootstrap.servers"] == "k1:9092,k2:9092"
+    assert [*group["k2"].rest_addresses.values()] == ["k2:8083", "10.0.0.9:9000"]
+    assert group["k2"].callers("connect_port") == (NODES, ADMINS)
 
 
 def test_internal_topics_have_as_many_copies_as_there_are_brokers_at_most_three() -> None:
-    own = written(workers()["w1"])
-    copies = {key: one for key, one in own.items() if key.endswith("storage.replication.factor")}
+    config = written(workers()["w1"])
+    copies = {
+        key: value for key, value in config.items() if key.endswith("storage.replication.factor")
+    }
     assert set(copies.values()) == {"2"}
     assert len(copies) == 3
 
 
 def test_a_closed_group_requires_client_certificates() -> None:
     worker = workers(**CLOSED)["w1"]
-    own, files = written(worker), worker.files()
-    assert own["listeners"].startswith("https://")
-    assert own["listeners.https.ssl.client.auth"] == "required"
+    config, files = written(worker), worker.files()
+    assert config["listeners"].startswith("https://")
+    assert config["listeners.https.ssl.client.auth"] == "required"
     secret = files["/etc/connect/certificates/rest.pem"]
     assert (secret["mode"], secret["owner"], secret["secret"]) == ("0400", "connect", True)
     assert "/etc/connect/certificates/rest.pem" not in workers()["w1"].files()
@@ -79,29 +84,32 @@ def test_a_worker_trusts_both_cas_while_they_are_changed(tmp_path: Path) -> None
     script = workers(**CLOSED)["w1"].files()["/opt/millrace/connect-stores"]["content"]
     for path in ("/run/connect", "/etc/connect/certificates"):
         script = script.replace(path, str(tmp_path))
-    own = Certificate("w1/connect", "", "w1", ("w1",), client=True)
-    (tmp_path / "rest.pem").write_text(issue(authorities[0], own))
+    certificate = Certificate("w1/connect", "", "w1", ("w1",), client=True)
+    (tmp_path / "rest.pem").write_text(issue(authorities[0], certificate))
     for number in (1, 2):
-        trusted = "".join(one.certificate for one in authorities[:number])
+        trusted = "".join(authority.certificate for authority in authorities[:number])
         (tmp_path / "connect-ca.pem").write_text(trusted)
-        subprocess.run(["sh", "-c", script], check=True)  # noqa: S603, S607 - our own script
+        subprocess.run(["sh", "-c", script], check=True)
         store = ["openssl", "pkcs12", "-in", f"{tmp_path}/trust.p12", "-passin", "pass:changeit"]
-        shown = subprocess.run([*store, "-nokeys"], check=True, capture_output=True, text=True)  # noqa: S603 - fixed words
+        shown = subprocess.run([*store, "-nokeys"], check=True, capture_output=True, text=True)
         assert {*bodies(shown.stdout)} == {*bodies(trusted)}
 
 
 def test_connectors_do_not_get_the_login_of_the_workers() -> None:
-    own = written(workers(**CLOSED)["w1"])
-    assert f'username="{KAFKA_USER}"' in own["sasl.jaas.config"]
+    config = written(workers(**CLOSED)["w1"])
+    assert f'username="{KAFKA_USER}"' in config["sasl.jaas.config"]
     for prefix in ("producer.", "consumer.", "admin."):
-        assert own[f"{prefix}security.protocol"] == "SASL_SSL"
-        assert f"{prefix}sasl.jaas.config" not in own
+        assert config[f"{prefix}security.protocol"] == "SASL_SSL"
+        assert f"{prefix}sasl.jaas.config" not in config
 
 
 def test_only_workers_may_use_the_group_and_its_topics() -> None:
-    found = cluster(GROUPS, IDS, **CLOSED, connect_group="databases").kafka["k1"].security.users
-    (user,) = [one for one in found if one.name == KAFKA_USER]
-    names = {one.get("topic") or one.get("group") or one["transactional_id"] for one in user.grants}
+    users = cluster(GROUPS, IDS, **CLOSED, connect_group="databases").kafka["k1"].security.users
+    (user,) = [candidate for candidate in users if candidate.name == KAFKA_USER]
+    names = {
+        grant.get("topic") or grant.get("group") or grant["transactional_id"]
+        for grant in user.grants
+    }
     assert names == {
         "databases-configs",
         "databases-offsets",
@@ -112,25 +120,25 @@ def test_only_workers_may_use_the_group_and_its_topics() -> None:
 
 
 def test_the_user_of_the_workers_is_made_where_kafka_has_users() -> None:
-    found = cluster(GROUPS, IDS, **CLOSED)
-    assert KAFKA_USER in {one.name for one in found.kafka["k1"].security.users}
+    deployment = cluster(GROUPS, IDS, **CLOSED)
+    assert KAFKA_USER in {user.name for user in deployment.kafka["k1"].security.users}
     without = cluster(KAFKA, IDS, **CLOSED)
-    assert KAFKA_USER not in {one.name for one in without.kafka["k1"].security.users}
+    assert KAFKA_USER not in {user.name for user in without.kafka["k1"].security.users}
 
 
 def test_what_is_missing_is_named() -> None:
-    found = cluster(GROUPS, IDS, **CLOSED)
-    assert set(found.missing_secrets("w1", "connect")) == {
+    deployment = cluster(GROUPS, IDS, **CLOSED)
+    assert set(deployment.missing_secrets("w1", "connect")) == {
         "w1/connect",
         "connect-ca.pem",
         f"the password of {KAFKA_USER}",
     }
-    assert not with_secrets(found).missing_secrets("w1", "connect")
+    assert not with_secrets(deployment).missing_secrets("w1", "connect")
 
 
 def test_the_worker_reads_secrets_from_one_directory_alone() -> None:
-    own = written(workers(**CLOSED)["w1"])
-    assert own["config.providers.file.param.allowed.paths"] == "/etc/connect/secrets"
+    config = written(workers(**CLOSED)["w1"])
+    assert config["config.providers.file.param.allowed.paths"] == "/etc/connect/secrets"
     state = of_service(with_secrets(cluster(GROUPS, IDS, **CLOSED)), "w1", "connect")
     directory = state["files"]["/etc/connect/secrets"]
     assert (directory["owner"], directory["group"], directory["mode"]) == (

@@ -43,45 +43,45 @@ LOGIN = "/etc/connect/secrets/kafka-login-planes-sink.properties"
 
 
 def closed(
-    *given: Mapping[str, Any], security: str = "standard", secrets: Mapping[str, Any] = SECRETS
+    *entries: Mapping[str, Any], security: str = "standard", secrets: Mapping[str, Any] = SECRETS
 ) -> Cluster:
-    found = cluster(
+    deployment = cluster(
         GROUPS,
         {"k1": {"kafka_node_id": 1}},
         kafka_security=security,
-        connect_connectors=[dict(one) for one in given],
+        connect_connectors=[dict(entry) for entry in entries],
         connect_secrets=dict(secrets),
     )
-    return with_secrets(found)
+    return with_secrets(deployment)
 
 
-def written(*given: Mapping[str, Any]) -> list[connectors.Connector]:
-    return connectors.of_settings({"connect_connectors": given})
+def written(*entries: Mapping[str, Any]) -> list[connectors.Connector]:
+    return connectors.of_settings({"connect_connectors": entries})
 
 
-def asked(found: Cluster) -> list[dict[str, Any]]:
-    options = module_options.of_module("connect_connectors", found, "w1")
+def asked(deployment: Cluster) -> list[dict[str, Any]]:
+    options = module_options.of_module("connect_connectors", deployment, "w1")
     return list(options["connectors"])
 
 
-def user(found: Cluster, name: str) -> User:
-    return next(one for one in found.kafka["k1"].security.users if one.name == name)
+def user(deployment: Cluster, name: str) -> User:
+    return next(user for user in deployment.kafka["k1"].security.users if user.name == name)
 
 
 def test_a_connector_logs_in_as_its_own_user() -> None:
-    (one,) = asked(closed(SINK))
+    (connector,) = asked(closed(SINK))
     for prefix in ("producer.", "consumer.", "admin."):
         key = f"{prefix}override.sasl.jaas.config"
-        assert one["config"][key] == f"${{file:{LOGIN}:sasl.jaas.config}}"
-    assert one["config"]["tasks.max"] == "2"
+        assert connector["config"][key] == f"${{file:{LOGIN}:sasl.jaas.config}}"
+    assert connector["config"]["tasks.max"] == "2"
 
 
 def test_another_secret_is_another_configuration() -> None:
     """Whichever run has written it: a worker reads it only when it starts the connector."""
 
-    def config(planes: Mapping[str, Any], *given: Mapping[str, Any]) -> dict[str, str]:
-        found = asked(closed(*given or [SINK], security="open", secrets={"planes": planes}))
-        return dict(found[0]["config"])
+    def config(planes: Mapping[str, Any], *entries: Mapping[str, Any]) -> dict[str, str]:
+        options = asked(closed(*entries or [SINK], security="open", secrets={"planes": planes}))
+        return dict(options[0]["config"])
 
     before = config({"password": "geheim"})
     assert config({"password": "geheim"}) == before
@@ -92,33 +92,33 @@ def test_another_secret_is_another_configuration() -> None:
 
 
 def test_another_login_is_another_configuration() -> None:
-    found = closed(SINK)
-    before = asked(found)[0]["config"]
-    given = dict.fromkeys(found.inventory.secrets.passwords, "another")
-    secrets = replace(found.inventory.secrets, passwords=given)
-    after = asked(resolve(replace(found.inventory, secrets=secrets)))[0]["config"]
+    deployment = closed(SINK)
+    before = asked(deployment)[0]["config"]
+    passwords = dict.fromkeys(deployment.inventory.secrets.passwords, "another")
+    secrets = replace(deployment.inventory.secrets, passwords=passwords)
+    after = asked(resolve(replace(deployment.inventory, secrets=secrets)))[0]["config"]
     assert {key for key in before if before[key] != after[key]} == {connectors.DIGEST}
 
 
 def test_what_the_inventory_says_of_a_client_stays() -> None:
-    own = {**SINK, "config": {**SINK["config"], "admin.override.sasl.jaas.config": "${file:x:y}"}}
-    (one,) = asked(closed(own))
-    assert one["config"]["admin.override.sasl.jaas.config"] == "${file:x:y}"
+    entry = {**SINK, "config": {**SINK["config"], "admin.override.sasl.jaas.config": "${file:x:y}"}}
+    (connector,) = asked(closed(entry))
+    assert connector["config"]["admin.override.sasl.jaas.config"] == "${file:x:y}"
 
 
 def test_on_an_open_cluster_nobody_logs_in() -> None:
-    (one,) = asked(closed(SINK, security="open"))
-    assert not [key for key in one["config"] if "jaas" in key]
+    (connector,) = asked(closed(SINK, security="open"))
+    assert not [key for key in connector["config"] if "jaas" in key]
 
 
 def test_users_may_do_what_their_kind_of_connector_needs_and_no_more() -> None:
-    found = closed(SINK, SOURCE)
-    assert user(found, "planes-sink").grants == [
+    deployment = closed(SINK, SOURCE)
+    assert user(deployment, "planes-sink").grants == [
         {"group": "connect-planes", "operations": ["read", "delete"]},
         {"topic": "planes", "operations": ["read"], "pattern": "literal"},
     ]
-    source = user(found, "airports-source").grants
-    assert {one.get("topic") or one.get("transactional_id") for one in source} == {
+    source = user(deployment, "airports-source").grants
+    assert {grant.get("topic") or grant.get("transactional_id") for grant in source} == {
         "connect-offsets",
         "connect-airports-",
     }
@@ -126,27 +126,27 @@ def test_users_may_do_what_their_kind_of_connector_needs_and_no_more() -> None:
 
 def test_the_user_of_an_absent_connector_is_left_until_it_is_gone() -> None:
     gone = {**SINK, "state": "absent"}
-    found = closed(gone)
-    assert "planes-sink" not in {one.name for one in found.kafka["k1"].security.users}
-    assert LOGIN not in found.connect["w1"].secret_files()
-    (one,) = asked(found)
-    assert (one["state"], one["config"]) == ("absent", {})
-    assert one["former_user"] == "planes-sink"
+    deployment = closed(gone)
+    assert "planes-sink" not in {user.name for user in deployment.kafka["k1"].security.users}
+    assert LOGIN not in deployment.connect["w1"].secret_files()
+    (connector,) = asked(deployment)
+    assert (connector["state"], connector["config"]) == ("absent", {})
+    assert connector["former_user"] == "planes-sink"
     assert asked(closed(SINK))[0]["former_user"] == ""
     assert asked(closed(gone, security="open"))[0]["former_user"] == ""
     renamed = asked(closed(gone, {**SINK, "name": "aircraft"}))
-    assert [one["former_user"] for one in renamed] == ["", ""]
+    assert [connector["former_user"] for connector in renamed] == ["", ""]
 
 
 def test_secrets_are_files_that_only_the_workers_read() -> None:
-    found = closed(SINK)
-    files = of_service(found, "w1", "connect")["files"]
+    deployment = closed(SINK)
+    files = of_service(deployment, "w1", "connect")["files"]
     for path in (LOGIN, "/etc/connect/secrets/planes.properties"):
         entry = files[path]
         assert (entry["mode"], entry["group"], entry["secret"]) == ("0640", "connect", True)
         assert not entry.get("restart"), "a connector reads them when it starts"
     assert "geheim" in files["/etc/connect/secrets/planes.properties"]["content"]
-    assert "geheim" not in str(asked(found))
+    assert "geheim" not in str(asked(deployment))
 
 
 def test_topics_that_a_source_creates_need_not_be_there() -> None:
@@ -160,21 +160,21 @@ def test_topics_that_a_source_creates_need_not_be_there() -> None:
 
 def connector(name: str = "a", **entry: Any) -> connectors.Connector:
     """Read the only connector of an inventory."""
-    (found,) = written({"name": name, **entry})
-    return found
+    (connector,) = written({"name": name, **entry})
+    return connector
 
 
 def test_what_an_entry_leaves_out() -> None:
-    found = connector()
-    assert (found.state, found.present, found.user, list(found.grants)) == ("running", True, "", [])
-    assert found.config(logs_in=True) == {"name": "a"}
+    entry = connector()
+    assert (entry.state, entry.present, entry.user, list(entry.grants)) == ("running", True, "", [])
+    assert entry.config(logs_in=True) == {"name": "a"}
     assert not connector(state="absent").present
     assert connector(state="stopped").present
 
 
 def test_values_are_text_as_workers_read_it() -> None:
-    given = {"tasks.max": 2, "flag": True, "none": None, "text": "x"}
-    assert connector(config=given).config(logs_in=False) == {
+    config = {"tasks.max": 2, "flag": True, "none": None, "text": "x"}
+    assert connector(config=config).config(logs_in=False) == {
         "name": "a",
         "tasks.max": "2",
         "flag": "true",
@@ -204,13 +204,13 @@ def test_a_sink_is_known_by_its_class(name: str, is_sink: bool) -> None:
 
 
 def test_a_source_may_write_only_by_its_own_transactions() -> None:
-    offsets, transactions, own = connector(
+    offsets, transactions, topic = connector(
         "planes", grants=[{"topic": "t", "operations": ["write"]}]
     ).all_grants("group")
     assert offsets == {"topic": "group-offsets", "operations": ["read", "write"]}
     assert transactions["transactional_id"] == "group-planes-"
     assert transactions["pattern"] == "prefixed"
-    assert own["topic"] == "t"
+    assert topic["topic"] == "t"
 
 
 def test_references_are_all_values_that_come_from_files() -> None:
@@ -268,18 +268,23 @@ def test_topics_that_sinks_read() -> None:
     source = {"name": "s", "config": {"connector.class": "Source", "topics": "z"}}
     for operation, read in (("create", {"y"}), ("write", {"x", "y"})):
         grants = [{"topic": "x", "operations": [operation]}]
-        found = connectors.topics_read(written(*sinks, {**source, "grants": grants}))
-        assert {*found} == read
+        topics = connectors.topics_read(written(*sinks, {**source, "grants": grants}))
+        assert {*topics} == read
     gone = {**source, "state": "absent"}
     assert {*connectors.topics_read(written(*sinks, gone))} == {"x", "y"}
 
 
 def test_users_are_those_of_connectors_that_stay() -> None:
-    given = written(
+    listed = written(
         {"name": "a", "kafka_user": "u"},
         {"name": "b", "kafka_user": "gone", "state": "absent"},
         {"name": "c"},
         {"name": "d", "kafka_user": "u", "state": "absent"},
     )
-    assert [one.name for one in connectors.users("g", given)] == ["u"]
-    assert [connectors.former_user(one, given) for one in given] == ["", "gone", "", ""]
+    assert [user.name for user in connectors.users("g", listed)] == ["u"]
+    assert [connectors.former_user(entry, listed) for entry in listed] == [
+        "",
+        "gone",
+        "",
+        "",
+    ]

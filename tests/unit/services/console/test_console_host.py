@@ -38,77 +38,87 @@ def console(groups: dict[str, list[str]] = GROUPS, **variables: Any) -> Console:
 
 
 def test_health_asks_the_console_of_its_host() -> None:
-    found = with_secrets(cluster(GROUPS, IDS, **CLOSED, console_port=9444))
-    options = of_module("monitoring_health", found, "m1")
+    deployment = with_secrets(cluster(GROUPS, IDS, **CLOSED, console_port=9444))
+    options = of_module("monitoring_health", deployment, "m1")
     assert options["console"] == "localhost:9444"
     assert options["console_authority"] == AUTHORITY
 
 
-def settings(one: Console) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(one.files()[one.settings_file]["content"])
-    return found
+def settings(instance: Console) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(instance.files()[instance.settings_file]["content"])
+    return document
 
 
 def test_on_a_closed_cluster_it_is_the_user_of_monitoring() -> None:
-    one = console(**CLOSED)
-    client = parse_or_empty(one.files()[one.properties_file]["content"])
+    instance = console(**CLOSED)
+    client = parse_or_empty(instance.files()[instance.properties_file]["content"])
     assert 'username="monitoring"' in client["sasl.jaas.config"]
     assert client["ssl.truststore.location"] == AUTHORITY
-    found = settings(one)
-    assert found["kafka"]["mechanism"].startswith("SCRAM-")
-    assert (found["kafka"]["expect_brokers"], found["kafka"]["expect_voters"]) == ([1, 2], [1])
-    assert found["prometheus"]["login"]
-    assert [host["name"] for host in found["hosts"]] == ["k1", "k2", "m1"]
+    configured = settings(instance)
+    assert configured["kafka"]["mechanism"].startswith("SCRAM-")
+    assert (configured["kafka"]["expect_brokers"], configured["kafka"]["expect_voters"]) == (
+        [1, 2],
+        [1],
+    )
+    assert configured["prometheus"]["login"]
+    assert [host["name"] for host in configured["hosts"]] == ["k1", "k2", "m1"]
 
 
 def test_on_an_open_cluster_users_of_its_own_sign_in() -> None:
-    one = console(console_users=[{"name": "anna", "hash": "scrypt:x"}])
-    found = settings(one)
-    assert found["kafka"]["mechanism"] == ""
-    assert found["users"] == {"anna": "scrypt:x"}
-    assert one.certificates[0].path in one.files()
+    instance = console(console_users=[{"name": "anna", "hash": "scrypt:x"}])
+    configured = settings(instance)
+    assert configured["kafka"]["mechanism"] == ""
+    assert configured["users"] == {"anna": "scrypt:x"}
+    assert instance.certificates[0].path in instance.files()
 
 
 def test_secrets_are_for_its_account_alone() -> None:
-    one = console(**CLOSED)
-    files = one.files()
-    for path in (one.settings_file, one.properties_file):
+    instance = console(**CLOSED)
+    files = instance.files()
+    for path in (instance.settings_file, instance.properties_file):
         assert files[path]["mode"] == "0640"
         assert files[path]["secret"]
-    assert files[one.certificates[0].path]["mode"] == "0400"
+    assert files[instance.certificates[0].path]["mode"] == "0400"
     assert "secret" not in files["/etc/console/page.html"]
 
 
 def test_it_may_read_schemas_and_no_more() -> None:
     groups = {**GROUPS, "schema_registry": ["k1", "k2"], "kafka_connect": ["k1"]}
-    found = with_secrets(cluster(groups, IDS, **CLOSED))
-    given = settings(found.consoles["m1"])
-    registry = found.schema_registry["k1"]
-    (user,) = (one for one in registry.users if one.name == "monitoring")
+    deployment = with_secrets(cluster(groups, IDS, **CLOSED))
+    configured = settings(deployment.consoles["m1"])
+    registry = deployment.schema_registry["k1"]
+    (user,) = (candidate for candidate in registry.users if candidate.name == "monitoring")
     assert user.role == "read"
-    assert given["registry"]["login"] == f"monitoring:{user.password}"
-    assert given["registry"]["instances"] == list(registry.rest_addresses.values())
-    assert given["registry"]["authority"] == AUTHORITY
-    assert "connect-admin" not in str(found.consoles["m1"].files())
+    assert configured["registry"]["login"] == f"monitoring:{user.password}"
+    assert configured["registry"]["instances"] == list(registry.rest_addresses.values())
+    assert configured["registry"]["authority"] == AUTHORITY
+    assert "connect-admin" not in str(deployment.consoles["m1"].files())
     unwatched = {name: hosts for name, hosts in groups.items() if name != "monitoring"}
-    others = cluster(unwatched, IDS, **CLOSED).schema_registry["k1"].users
-    assert [one.name for one in others] == ["admin"]
+    users = cluster(unwatched, IDS, **CLOSED).schema_registry["k1"].users
+    assert [listed.name for listed in users] == ["admin"]
 
 
 def test_the_password_for_schemas_is_made_and_asked_for() -> None:
     groups = {**GROUPS, "schema_registry": ["k1"]}
-    found = cluster(groups, IDS, **CLOSED)
-    assert "schema_registry/monitoring" in found.registry_passwords
-    assert "passwords/schema_registry/monitoring" in found.missing_secrets("m1", "console")
-    assert not with_secrets(found).missing_secrets("m1", "console")
-    own = {"schema_registry_users": [{"name": "monitoring", "role": "read", "password": "x"}]}
-    assert settings(console(**CLOSED, **own, groups=groups))["registry"]["login"] == "monitoring:x"
+    deployment = cluster(groups, IDS, **CLOSED)
+    assert "schema_registry/monitoring" in deployment.registry_passwords
+    assert "passwords/schema_registry/monitoring" in deployment.missing_secrets("m1", "console")
+    assert not with_secrets(deployment).missing_secrets("m1", "console")
+    configured = {
+        "schema_registry_users": [{"name": "monitoring", "role": "read", "password": "x"}]
+    }
+    assert (
+        settings(console(**CLOSED, **configured, groups=groups))["registry"]["login"]
+        == "monitoring:x"
+    )
 
 
 def test_an_open_registry_needs_no_login() -> None:
-    more = {"schema_registry_security": "open"}
-    found = settings(console(**{**CLOSED, **more}, groups={**GROUPS, "schema_registry": ["k1"]}))
-    assert found["registry"] == {"instances": ["k1:8081"]}
+    registry = {"schema_registry_security": "open"}
+    configured = settings(
+        console(**{**CLOSED, **registry}, groups={**GROUPS, "schema_registry": ["k1"]})
+    )
+    assert configured["registry"] == {"instances": ["k1:8081"]}
     assert settings(console(**CLOSED))["registry"] == {}
 
 
@@ -123,8 +133,8 @@ def test_an_open_registry_needs_no_login() -> None:
 def test_views_are_of_what_the_cluster_has(
     groups: dict[str, list[str]], shown: set[str], hidden: set[str]
 ) -> None:
-    one = console(groups={**GROUPS, **groups})
-    views = {view.name: view for view in of(json.loads(one.files()[VIEWS]["content"]))}
+    instance = console(groups={**GROUPS, **groups})
+    views = {view.name: view for view in of(json.loads(instance.files()[VIEWS]["content"]))}
     assert shown <= views.keys()
     assert not hidden & views.keys()
     queries = [query.query for panel in views["cluster"].panels for query in panel.queries]
@@ -168,11 +178,11 @@ def test_the_program_runs_with_what_the_host_has(tmp_path: Path) -> None:
     ):
         spec = find_spec(name)
         assert spec is not None
-        found = Path(str(next(iter(spec.submodule_search_locations or (spec.origin,)))))
-        link = (site / name.replace(".", "/")).with_suffix(found.suffix)
+        location = Path(str(next(iter(spec.submodule_search_locations or (spec.origin,)))))
+        link = (site / name.replace(".", "/")).with_suffix(location.suffix)
         link.parent.mkdir(exist_ok=True)
-        link.symlink_to(found)
-    done = subprocess.run(  # noqa: S603 - this program and its own words
+        link.symlink_to(location)
+    done = subprocess.run(
         [sys.executable, "-S", "-P", "-m", "apps.console", str(tmp_path / "none.json")],
         env={**os.environ, "PYTHONPATH": f"{tmp_path}:{site}", "PYTHONNOUSERSITE": "1"},
         cwd=tmp_path,

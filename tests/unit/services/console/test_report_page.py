@@ -20,8 +20,8 @@ LARGEST_BYTES = 2_000_000
 
 
 def snapshot_in(text: str) -> Any:
-    (found,) = re.findall(r'<script type="application/json" id="snapshot">(.*?)</script>', text)
-    return json.loads(found)
+    (document,) = re.findall(r'<script type="application/json" id="snapshot">(.*?)</script>', text)
+    return json.loads(document)
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_a_name_stays_a_name(name: str) -> None:
 def test_only_its_own_style_and_script_are_used() -> None:
     text = page(cluster())
     (policy,) = re.findall(r'Content-Security-Policy" content="([^"]+)"', text)
-    rules = dict(one.split(" ", 1) for one in policy.split("; "))
+    rules = dict(directive.split(" ", 1) for directive in policy.split("; "))
     assert rules["default-src"] == "'none'"
     for kind, pattern in (("style", "<style>(.*?)</style>"), ("script", "<script>(.*?)</script>")):
         (source,) = re.findall(pattern, text, re.S)

@@ -52,7 +52,7 @@ KAFKA_HOST_CONFIG = {
 def layered(monkeypatch: pytest.MonkeyPatch) -> Cluster:
     settings = {key: Setting(value, "to see who wins") for key, value in PROFILE.items()}
     monkeypatch.setattr(model, "PROFILES", {"small": Profile("For this test.", settings)})
-    own: dict[str, dict[str, Any]] = {
+    of_hosts: dict[str, dict[str, Any]] = {
         "b2": {
             "kafka_host_config": KAFKA_HOST_CONFIG,
             "kafka_advertised_host": "b2.example.org",
@@ -60,7 +60,7 @@ def layered(monkeypatch: pytest.MonkeyPatch) -> Cluster:
         },
         "c1": {"kafka_rack": "north"},
     }
-    return kafka(3, 3, own, kafka_profile="small", kafka_config=KAFKA_CONFIG)
+    return kafka(3, 3, of_hosts, kafka_profile="small", kafka_config=KAFKA_CONFIG)
 
 
 @pytest.mark.parametrize(
@@ -119,9 +119,9 @@ def test_a_host_has_its_own_address_and_rack(layered: Cluster) -> None:
 
 
 def test_static_voters_are_for_a_cluster_that_has_them() -> None:
-    found = kafka(1, 3, kafka_quorum="static").kafka
+    nodes = kafka(1, 3, kafka_quorum="static").kafka
     for host in ("b1", "c2"):
-        config = found[host].config
+        config = nodes[host].config
         assert config["controller.quorum.voters"] == "11@c1:9093,12@c2:9093,13@c3:9093"
         assert "controller.quorum.bootstrap.servers" not in config
 
@@ -136,8 +136,8 @@ def test_every_node_knows_the_same_quorum(layered: Cluster) -> None:
 
 def test_brokers_without_controllers_are_on_the_ensemble() -> None:
     groups = {"kafka_brokers": ["b1"], "zookeeper": ["z1", "z2"]}
-    own = {"b1": {"kafka_node_id": 1}, "z2": {"zookeeper_client_port": 2281}}
-    node = cluster(groups, own, kafka_version="3.9.2").kafka["b1"]
+    variables = {"b1": {"kafka_node_id": 1}, "z2": {"zookeeper_client_port": 2281}}
+    node = cluster(groups, variables, kafka_version="3.9.2").kafka["b1"]
     assert node.mode == "zookeeper"
     assert node.config["zookeeper.connect"] == "z1:2181,z2:2281"
     assert node.config["broker.id"] == 1
@@ -145,7 +145,7 @@ def test_brokers_without_controllers_are_on_the_ensemble() -> None:
     assert not [key for key in node.config if key.startswith(("process.", "controller.quorum"))]
     assert "node.id" not in node.config
     # With controllers an ensemble is somebody else's.
-    both = cluster({**groups, "kafka_controllers": ["b1"]}, own).kafka["b1"]
+    both = cluster({**groups, "kafka_controllers": ["b1"]}, variables).kafka["b1"]
     assert (both.mode, "zookeeper.connect" in both.config) == ("kraft", False)
 
 
@@ -156,7 +156,7 @@ def test_brokers_without_controllers_are_on_the_ensemble() -> None:
 def test_replication_follows_from_the_number_of_brokers(
     brokers: int, factor: int, min_isr: int
 ) -> None:
-    found = kafka(brokers, 1).kafka
+    nodes = kafka(brokers, 1).kafka
     for host in ("b1", "c1"):
         for key, expected in {
             "default.replication.factor": factor,
@@ -167,7 +167,7 @@ def test_replication_follows_from_the_number_of_brokers(
             "transaction.state.log.min.isr": min_isr,
             "share.coordinator.state.topic.min.isr": min_isr,
         }.items():
-            assert found[host].config[key] == expected, f"{key} on {host}"
+            assert nodes[host].config[key] == expected, f"{key} on {host}"
 
 
 @pytest.mark.parametrize("version", sorted(KAFKA.supported))
@@ -271,19 +271,19 @@ def test_a_client_takes_over_stores_and_no_password(
 
 
 def test_a_client_on_the_controller_has_its_own_stores() -> None:
-    own = {"ssl.truststore.location": "/home/me/ca.pem"}
+    configured = {"ssl.truststore.location": "/home/me/ca.pem"}
     node = listening(
         "SSL",
         {**CONFIG, "ssl.endpoint.identification.algorithm": ""},
         kafka_client_config={"client.id": "me"},
-        kafka_local_client_config=own,
+        kafka_local_client_config=configured,
     )
     assert node.clients.local_config() == {
         "bootstrap.servers": "b1:9092",
         "security.protocol": "SSL",
         "ssl.endpoint.identification.algorithm": "",
         "client.id": "me",
-        **own,
+        **configured,
     }
 
 
@@ -318,9 +318,9 @@ def test_files_with_a_secret_are_secret(variables: dict[str, Any], secret: bool)
 
 def test_a_cluster_id_that_is_set_wins_over_the_one_that_is_kept() -> None:
     groups = {"kafka_brokers": ["b1"], "kafka_controllers": ["b1"]}
-    for given, expected in (("", CLUSTER_ID), ("other", "other")):
-        found = cluster(groups, kafka_cluster_id=given, cluster_id=CLUSTER_ID)
-        assert found.kafka["b1"].cluster_id == expected
+    for configured, expected in (("", CLUSTER_ID), ("other", "other")):
+        deployment = cluster(groups, kafka_cluster_id=configured, cluster_id=CLUSTER_ID)
+        assert deployment.kafka["b1"].cluster_id == expected
 
 
 def test_initial_controllers_name_the_directory_of_each_voter() -> None:
@@ -332,10 +332,10 @@ def test_initial_controllers_name_the_directory_of_each_voter() -> None:
 
 
 def test_the_bootstrap_for_a_stop_has_the_other_brokers_first() -> None:
-    found = kafka(3, 1).kafka
-    assert found["b2"].clients.bootstrap == ["b1:9092", "b2:9092", "b3:9092"]
-    assert found["b2"].clients.other_brokers_first == ["b1:9092", "b3:9092", "b2:9092"]
-    assert found["c1"].clients.other_brokers_first == found["c1"].clients.bootstrap
+    nodes = kafka(3, 1).kafka
+    assert nodes["b2"].clients.bootstrap == ["b1:9092", "b2:9092", "b3:9092"]
+    assert nodes["b2"].clients.other_brokers_first == ["b1:9092", "b3:9092", "b2:9092"]
+    assert nodes["c1"].clients.other_brokers_first == nodes["c1"].clients.bootstrap
 
 
 @pytest.mark.parametrize(
@@ -384,10 +384,10 @@ def test_dynamic_keys_are_kafkas_without_those_of_listeners_and_secrets(version:
 
 
 def test_a_controller_alone_takes_nothing_while_it_runs() -> None:
-    found = kafka(1, 1).kafka
-    assert THREADS in found["b1"].dynamic_keys
-    assert found["c1"].dynamic_keys == []
-    assert found["c1"].files()["/etc/kafka/server.properties"]["dynamic"] == []
+    nodes = kafka(1, 1).kafka
+    assert THREADS in nodes["b1"].dynamic_keys
+    assert nodes["c1"].dynamic_keys == []
+    assert nodes["c1"].files()["/etc/kafka/server.properties"]["dynamic"] == []
     assert broker(kafka_version="9.9.9").dynamic_keys == []
 
 
@@ -412,7 +412,9 @@ def test_denials_have_a_bounded_log_of_their_own_in_the_units_directory(version:
         config = yaml.safe_load(files["/etc/kafka/log4j2.yaml"]["content"])["Configuration"]
         appender = config["Appenders"]["RollingFile"]
         (logger,) = (
-            one for one in config["Loggers"]["Logger"] if one["name"] == "kafka.authorizer.logger"
+            candidate
+            for candidate in config["Loggers"]["Logger"]
+            if candidate["name"] == "kafka.authorizer.logger"
         )
         assert (logger["level"], logger["additivity"]) == ("info", False)
         assert logger["AppenderRef"] == [{"ref": appender["name"]}]

@@ -22,15 +22,15 @@ LISTENERS = [
 JMX = "-Dcom.sun.management.jmxremote"
 
 
-def matrix(found: Cluster, host: str) -> dict[int, tuple[str, ...]]:
+def matrix(deployment: Cluster, host: str) -> dict[int, tuple[str, ...]]:
     """Port -> who connects."""
-    return {one.port: one.callers for one in found.listening(host)}
+    return {port.port: port.callers for port in deployment.listening(host)}
 
 
 def test_brokers_are_for_clients_and_controllers_for_nodes_alone() -> None:
-    found = kafka(1, 1)
-    assert matrix(found, "b1") == {9092: ("clients", "nodes")}
-    assert matrix(found, "c1") == {9093: ("nodes",)}
+    deployment = kafka(1, 1)
+    assert matrix(deployment, "b1") == {9092: ("clients", "nodes")}
+    assert matrix(deployment, "c1") == {9093: ("nodes",)}
 
 
 @pytest.mark.parametrize(
@@ -43,14 +43,14 @@ def test_brokers_are_for_clients_and_controllers_for_nodes_alone() -> None:
 def test_a_listener_of_brokers_alone_is_not_for_clients(
     between: str, expected: list[tuple[str, ...]]
 ) -> None:
-    found = kafka(1, 1, kafka_listeners=LISTENERS, kafka_inter_broker_listener=between)
-    assert matrix(found, "b1") == dict(zip((9092, 9094, 9095), expected, strict=True))
+    deployment = kafka(1, 1, kafka_listeners=LISTENERS, kafka_inter_broker_listener=between)
+    assert matrix(deployment, "b1") == dict(zip((9092, 9094, 9095), expected, strict=True))
 
 
 def test_an_ensemble_is_for_nodes_and_spark_for_drivers_too() -> None:
-    found = spark(["w1"], {"z1": {"zookeeper_id": 1}})
-    assert set(matrix(found, "z1").values()) == {("nodes",)}
-    assert matrix(found, "w1") == {
+    deployment = spark(["w1"], {"z1": {"zookeeper_id": 1}})
+    assert set(matrix(deployment, "z1").values()) == {("nodes",)}
+    assert matrix(deployment, "w1") == {
         7077: ("clients", "nodes"),
         8080: ("admins",),
         7078: ("nodes",),
@@ -61,9 +61,9 @@ def test_an_ensemble_is_for_nodes_and_spark_for_drivers_too() -> None:
 
 def test_a_fixed_port_of_executors_is_named() -> None:
     config = {"spark.blockManager.port": 7100, "spark.shuffle.service.enabled": True}
-    found = matrix(spark(["m1"], {}, spark_config=config), "w1")
-    assert found[7100] == ("clients", "nodes")
-    assert found[7337] == ("nodes",)
+    ports = matrix(spark(["m1"], {}, spark_config=config), "w1")
+    assert ports[7100] == ("clients", "nodes")
+    assert ports[7337] == ("nodes",)
 
 
 @pytest.mark.parametrize(
@@ -82,27 +82,29 @@ def test_a_fixed_port_of_executors_is_named() -> None:
     ],
 )
 def test_options_of_java_open_ports(options: list[str], expected: list[tuple[int, bool]]) -> None:
-    assert [(one.port, one.loopback) for one in opened_ports(options)] == expected
+    assert [(port.port, port.loopback) for port in opened_ports(options)] == expected
 
 
 def test_what_java_opens_is_for_admins_or_the_host_itself() -> None:
-    for more, caller in (([], "admins"), ([f"{JMX}.host=localhost"], "loopback")):
-        given: dict[str, Any] = {"kafka_java_options": [f"{JMX}.port=9999", *more]}
-        (one,) = (x for x in broker(**given).listening if x.port == 9999)
-        assert one.callers == (caller,)
-        assert one.name == "kafka_java_options (com.sun.management.jmxremote.port)"
+    for options, caller in (([], "admins"), ([f"{JMX}.host=localhost"], "loopback")):
+        variables: dict[str, Any] = {"kafka_java_options": [f"{JMX}.port=9999", *options]}
+        (port,) = (
+            candidate for candidate in broker(**variables).listening if candidate.port == 9999
+        )
+        assert port.callers == (caller,)
+        assert port.name == "kafka_java_options (com.sun.management.jmxremote.port)"
 
 
 @pytest.mark.parametrize("name", INVENTORIES)
 def test_every_port_of_every_inventory_has_somebody_who_connects(name: str, tmp_path: Path) -> None:
-    found = read(name, tmp_path)
-    for host in found.hosts:
-        listening = found.listening(host)
-        assert {(one.name, one.port) for one in listening} >= {*found.ports(host)}
-        for one in listening:
-            assert one.callers, one
-            assert set(one.callers) <= CALLERS.keys()
-            assert one.service in found.deployed(host)
+    deployment = read(name, tmp_path)
+    for host in deployment.hosts:
+        listening = deployment.listening(host)
+        assert {(port.name, port.port) for port in listening} >= {*deployment.ports(host)}
+        for port in listening:
+            assert port.callers, port
+            assert set(port.callers) <= CALLERS.keys()
+            assert port.service in deployment.deployed(host)
 
 
 def test_an_invalid_inventory_has_a_matrix_too() -> None:
@@ -110,5 +112,5 @@ def test_an_invalid_inventory_has_a_matrix_too() -> None:
         "kafka_inter_broker_listener": "NOWHERE",
         "kafka_node_id": 1,
     }
-    found = cluster({"kafka_brokers": ["k1"], "kafka_controllers": ["k1"]}, **broken)
-    assert matrix(found, "k1") == {9092: ("clients",), 9093: ("nodes",)}
+    deployment = cluster({"kafka_brokers": ["k1"], "kafka_controllers": ["k1"]}, **broken)
+    assert matrix(deployment, "k1") == {9092: ("clients",), 9093: ("nodes",)}

@@ -68,8 +68,8 @@ def zookeeper_broker(**variables: Any) -> KafkaNode:
     """Return a closed broker on an ensemble."""
     groups = {"kafka_brokers": ["b1", "b2"], "zookeeper": ["z1"]}
     ids = {"b1": {"kafka_node_id": 1}, "b2": {"kafka_node_id": 2}, "z1": {"zookeeper_id": 1}}
-    own = {"kafka_security": STANDARD, "kafka_version": "3.9.2", **variables}
-    return cluster(groups, ids, **own).kafka["b1"]
+    settings = {"kafka_security": STANDARD, "kafka_version": "3.9.2", **variables}
+    return cluster(groups, ids, **settings).kafka["b1"]
 
 
 def with_spark(**variables: Any) -> Cluster:
@@ -84,13 +84,13 @@ def with_spark(**variables: Any) -> Cluster:
     return cluster(groups, ids, **{"kafka_security": STANDARD, **variables})
 
 
-def with_passwords(found: Cluster, passwords: Mapping[str, str]) -> Cluster:
+def with_passwords(deployment: Cluster, passwords: Mapping[str, str]) -> Cluster:
     """Return a cluster of which these passwords are kept."""
-    return resolve(replace(found.inventory, secrets=Secrets("/secrets", passwords=passwords)))
+    return resolve(replace(deployment.inventory, secrets=Secrets("/secrets", passwords=passwords)))
 
 
 def protocols(node: KafkaNode) -> dict[str, str]:
-    return {one.name: one.protocol for one in node.listeners.all}
+    return {listener.name: listener.protocol for listener in node.listeners.all}
 
 
 def of_listener(node: KafkaNode, name: str) -> dict[str, Any]:
@@ -103,14 +103,14 @@ def of_listener(node: KafkaNode, name: str) -> dict[str, Any]:
 
 
 def test_a_closed_node_has_a_listener_for_each_of_the_three() -> None:
-    found = closed().kafka
-    assert protocols(found["b1"]) == {"CLIENT_TLS": "SASL_SSL", "INTERNAL": "SSL"}
-    assert protocols(found["c1"]) == {"CONTROLLER_TLS": "SSL"}
-    assert found["b1"].config["inter.broker.listener.name"] == "INTERNAL"
-    assert len({one.port for node in found.values() for one in node.listeners.all}) == 3
-    assert found["b1"].clients.user_bootstrap == ["b1:9095", "b2:9095"]
-    assert found["b1"].clients.bootstrap == ["b1:9094", "b2:9094"], "nodes need no user"
-    assert (found["b1"].clients.own_address, found["c1"].clients.own_address) == (
+    nodes = closed().kafka
+    assert protocols(nodes["b1"]) == {"CLIENT_TLS": "SASL_SSL", "INTERNAL": "SSL"}
+    assert protocols(nodes["c1"]) == {"CONTROLLER_TLS": "SSL"}
+    assert nodes["b1"].config["inter.broker.listener.name"] == "INTERNAL"
+    assert len({listener.port for node in nodes.values() for listener in node.listeners.all}) == 3
+    assert nodes["b1"].clients.user_bootstrap == ["b1:9095", "b2:9095"]
+    assert nodes["b1"].clients.bootstrap == ["b1:9094", "b2:9094"], "nodes need no user"
+    assert (nodes["b1"].clients.own_address, nodes["c1"].clients.own_address) == (
         "b1:9094",
         "c1:9096",
     )
@@ -201,23 +201,23 @@ def test_brokers_take_internal_else_the_first(names: tuple[str, ...], expected: 
 def test_certificates_alone_make_no_users() -> None:
     node = closed_broker(kafka_listeners=[{"name": "CLIENT", "port": 9092, "protocol": "SSL"}])
     assert node.security.users == []
-    assert [one.path for one in node.certificates] == [security.NODE_STORE]
+    assert [certificate.path for certificate in node.certificates] == [security.NODE_STORE]
     assert node.clients.user_config(security.ADMIN, "/ca.pem") == {}
 
 
 def test_the_controllers_listener_can_be_another() -> None:
     listener = {"name": "QUORUM", "port": 9193, "protocol": "SSL"}
-    found = closed(kafka_controller_listener=listener).kafka
-    assert protocols(found["c1"]) == {"QUORUM": "SSL"}
-    for node in found.values():
+    nodes = closed(kafka_controller_listener=listener).kafka
+    assert protocols(nodes["c1"]) == {"QUORUM": "SSL"}
+    for node in nodes.values():
         assert of_listener(node, "quorum") == {"ssl.client.auth": "required"}
         assert node.config["controller.quorum.bootstrap.servers"] == "c1:9193"
 
 
 def test_properties_of_the_inventory_win() -> None:
-    own = {SUPER_USERS: "User:me", "listener.name.internal.ssl.client.auth": "requested"}
-    node = closed_broker(kafka_config=own, kafka_host_config={"ssl.protocol": "TLSv1.3"})
-    assert own.items() <= node.config.items()
+    configured = {SUPER_USERS: "User:me", "listener.name.internal.ssl.client.auth": "requested"}
+    node = closed_broker(kafka_config=configured, kafka_host_config={"ssl.protocol": "TLSv1.3"})
+    assert configured.items() <= node.config.items()
     assert node.layers["security"][SUPER_USERS] != "User:me"
     assert node.config["ssl.protocol"] == "TLSv1.3"
 
@@ -237,26 +237,26 @@ def test_key_stores_of_the_inventory_are_for_all_listeners() -> None:
 
 
 @pytest.mark.parametrize(
-    "own",
+    "configured",
     [
         {"ssl.keystore.key": "${file:/etc/kafka/secrets:key}"},
         {"ssl.engine.factory.class": "com.example.Engine"},
         {"ssl.keystore.location": "/etc/kafka/tls/node.jks"},
     ],
-    ids=lambda own: next(iter(own)),
+    ids=lambda configured: next(iter(configured)),
 )
-def test_nothing_of_the_preset_is_beside_keys_of_the_inventory(own: dict[str, str]) -> None:
+def test_nothing_of_the_preset_is_beside_keys_of_the_inventory(configured: dict[str, str]) -> None:
     """Kafka refuses a key beside a key store, and takes a store without a type for JKS."""
-    node = closed_broker(kafka_config=own)
+    node = closed_broker(kafka_config=configured)
     stores = {key for key in node.config if "store" in key}
-    assert stores == {key for key in own if "store" in key}
+    assert stores == {key for key in configured if "store" in key}
     assert (node.security.keys_are_ours, node.certificates) == (False, [])
 
 
 def test_a_trust_store_of_the_inventory_leaves_the_keys() -> None:
-    own = {"ssl.truststore.certificates": "-----BEGIN CERTIFICATE-----"}
-    node = closed_broker(kafka_config=own)
-    assert {key for key in node.config if "truststore" in key} == own.keys()
+    configured = {"ssl.truststore.certificates": "-----BEGIN CERTIFICATE-----"}
+    node = closed_broker(kafka_config=configured)
+    assert {key for key in node.config if "truststore" in key} == configured.keys()
     assert node.security.keys_are_ours
 
 
@@ -276,16 +276,16 @@ def test_a_key_store_of_one_listener_leaves_the_others() -> None:
     key = "listener.name.client_tls.ssl.keystore.location"
     node = closed_broker(kafka_config={key: OWN})
     assert node.config[key] == OWN
-    assert [one.path for one in node.certificates] == [security.NODE_STORE]
+    assert [certificate.path for certificate in node.certificates] == [security.NODE_STORE]
 
 
 def test_without_an_encrypted_listener_there_is_nothing_to_set() -> None:
     plain = {"port": 9092, "protocol": "PLAINTEXT"}
-    found = closed(
+    deployment = closed(
         kafka_listeners=[{"name": "CLIENT", **plain}],
         kafka_controller_listener={"name": "CONTROLLER", **plain, "port": 9093},
     )
-    assert [node.layers["security"] for node in found.kafka.values()] == [{}, {}, {}]
+    assert [node.layers["security"] for node in deployment.kafka.values()] == [{}, {}, {}]
 
 
 # Certificates
@@ -325,19 +325,22 @@ def test_keys_of_the_site_have_the_names_of_their_hosts() -> None:
 
 def test_a_certificate_of_a_host_with_a_long_name() -> None:
     name = f"{'x' * 60}.example.org"
-    found = security.certificates(name, [])
-    assert all(len(one.common_name) <= 64 and one.names == (name,) for one in found)
+    certificates = security.certificates(name, [])
+    assert all(
+        len(certificate.common_name) <= 64 and certificate.names == (name,)
+        for certificate in certificates
+    )
 
 
-@pytest.mark.parametrize("wanted", [STANDARD, OPEN])
-def test_a_removal_leaves_no_key(wanted: str) -> None:
-    removed = removal(closed(kafka_security=wanted), "b1", "kafka")["removed"]
+@pytest.mark.parametrize("preset", [STANDARD, OPEN])
+def test_a_removal_leaves_no_key(preset: str) -> None:
+    removed = removal(closed(kafka_security=preset), "b1", "kafka")["removed"]
     assert {security.NODE_STORE, security.CLIENTS_STORE, security.AUTHORITY} <= {*removed}
     assert removed.index(f"{security.DIRECTORY}/") < removed.index("/etc/kafka/")
 
 
 def test_a_controller_has_nothing_to_show_clients() -> None:
-    assert [one.name for one in closed().kafka["c1"].certificates] == ["c1/node"]
+    assert [certificate.name for certificate in closed().kafka["c1"].certificates] == ["c1/node"]
 
 
 @pytest.mark.parametrize(
@@ -349,15 +352,15 @@ def test_addresses_among_names(name: str, expected: bool) -> None:
 
 
 def test_only_kafka_reads_the_keys() -> None:
-    found = with_secrets(closed())
-    files = found.kafka["b1"].files()
+    deployment = with_secrets(closed())
+    files = deployment.kafka["b1"].files()
     for path, text in ((security.NODE_STORE, "b1/node"), (security.CLIENTS_STORE, "b1/clients")):
         assert text in files[path]["content"]
         assert (files[path]["mode"], files[path]["owner"]) == ("0400", "kafka")
         assert files[path]["secret"]
         assert files[path]["restart"]
     assert "CA" in files[security.AUTHORITY]["content"]
-    assert found.missing_secrets("b1", "kafka") == []
+    assert deployment.missing_secrets("b1", "kafka") == []
 
 
 def test_what_is_missing_is_named() -> None:
@@ -376,11 +379,11 @@ def test_a_closed_nodes_properties_hold_no_secret(node: KafkaNode) -> None:
 
 
 def names(node: KafkaNode) -> list[str]:
-    return [one.name for one in node.security.users]
+    return [user.name for user in node.security.users]
 
 
 def user(node: KafkaNode, name: str) -> security.User:
-    return next(one for one in node.security.users if one.name == name)
+    return next(user for user in node.security.users if user.name == name)
 
 
 def test_millraces_own_users() -> None:
@@ -409,7 +412,7 @@ def test_users_of_the_inventory_are_added_to_them() -> None:
     assert names(node) == [security.ADMIN, security.LEDGER, "app", "bridge", "gone"]
     assert user(node, "app").grants == [{**grant, "pattern": "literal"}]
     assert (user(node, "bridge").scram, user(node, "gone").present) == (False, False)
-    assert [one.name for one in node.security.users_without_password] == [
+    assert [user.name for user in node.security.users_without_password] == [
         security.ADMIN,
         security.LEDGER,
         "app",
@@ -420,7 +423,7 @@ def test_a_user_of_the_inventory_replaces_one_of_millraces() -> None:
     grant = {"topic": "ledger", "operations": ["all"]}
     node = closed_broker(kafka_users=[{"name": security.LEDGER, "grants": [grant]}])
     assert sorted(names(node)) == [security.ADMIN, security.LEDGER]
-    assert [one["topic"] for one in user(node, security.LEDGER).grants] == ["ledger"]
+    assert [grant["topic"] for grant in user(node, security.LEDGER).grants] == ["ledger"]
 
 
 def test_users_of_an_open_cluster_are_the_inventorys_alone() -> None:
@@ -438,9 +441,9 @@ def test_users_of_an_open_cluster_are_the_inventorys_alone() -> None:
 
 def logins(**variables: Any) -> tuple[list[str], dict[str, Any]]:
     """Return where users of a closed cluster log in to be checked, and how."""
-    found = of_module("kafka_users", with_secrets(closed(**variables)), "b1")
-    assert all("password" not in one or found["login_bootstrap"] for one in found["users"])
-    return found["login_bootstrap"], found["login_properties"]
+    options = of_module("kafka_users", with_secrets(closed(**variables)), "b1")
+    assert all("password" not in user or options["login_bootstrap"] for user in options["users"])
+    return options["login_bootstrap"], options["login_properties"]
 
 
 def test_passwords_are_checked_at_the_listener_that_takes_them() -> None:
@@ -458,9 +461,9 @@ def test_without_a_listener_that_takes_passwords_nobody_gets_one() -> None:
     users = [{"name": "app", "authentication": "tls"}]
     inner = {"name": "INTERNAL", "port": 9094, "protocol": "SSL"}
     assert logins(kafka_listeners=[inner], kafka_users=users) == ([], {})
-    other = {"listener.name.client_tls.sasl.enabled.mechanisms": "OAUTHBEARER"}
-    assert logins(kafka_config=other, kafka_users=users) == ([], {})
-    node = closed_broker(kafka_config=other, kafka_users=users)
+    mechanisms = {"listener.name.client_tls.sasl.enabled.mechanisms": "OAUTHBEARER"}
+    assert logins(kafka_config=mechanisms, kafka_users=users) == ([], {})
+    node = closed_broker(kafka_config=mechanisms, kafka_users=users)
     assert (names(node), node.security.users_without_password, node.clients.log_in) == (
         ["app"],
         [],
@@ -491,9 +494,9 @@ def test_passwords_are_of_a_mechanism_that_a_listener_takes() -> None:
         ([weaker, "OAUTHBEARER"], weaker),
         (f"{weaker},{better}", better),
     ):
-        found = with_secrets(closed(kafka_config={key: enabled}))
-        node = found.kafka["b1"]
-        assert of_module("kafka_users", found, "b1")["mechanism"] == expected
+        deployment = with_secrets(closed(kafka_config={key: enabled}))
+        node = deployment.kafka["b1"]
+        assert of_module("kafka_users", deployment, "b1")["mechanism"] == expected
         assert node.clients.local_config()["sasl.mechanism"] == expected
         entry = f"listener.name.client_tls.{expected.lower()}.sasl.jaas.config"
         assert node.config[entry].startswith("org.apache.kafka.common.security.scram.")
@@ -506,34 +509,38 @@ def test_users_log_in_where_the_better_mechanism_is() -> None:
         {"name": "INTERNAL", "port": 9094, "protocol": "SSL"},
         {"name": "NEW", "port": 9095, "protocol": "SASL_SSL"},
     ]
-    own = {"listener.name.old.sasl.enabled.mechanisms": "SCRAM-SHA-256"}
-    assert logins(kafka_listeners=listeners, kafka_config=own)[0] == ["b1:9095", "b2:9095"]
+    config = {"listener.name.old.sasl.enabled.mechanisms": "SCRAM-SHA-256"}
+    assert logins(kafka_listeners=listeners, kafka_config=config)[0] == ["b1:9095", "b2:9095"]
 
 
 def test_a_node_with_a_changed_address_is_still_known_to_its_own_host() -> None:
     for node, port in (("b1", 9094), ("c1", 9096)):
         [address] = of_module("kafka_dynamic_config", closed(), node)["bootstrap"]
         assert address == f"localhost:{port}"
-        for one in closed().kafka[node].certificates:
-            assert "localhost" in one.names
-    own = of_module("kafka_dynamic_config", closed(kafka_config=OWN_KEYS), "b1")
-    assert own["bootstrap"] == ["b1:9094"], "who knows which names it has"
+        for certificate in closed().kafka[node].certificates:
+            assert "localhost" in certificate.names
+    options = of_module("kafka_dynamic_config", closed(kafka_config=OWN_KEYS), "b1")
+    assert options["bootstrap"] == ["b1:9094"], "who knows which names it has"
 
 
 def test_a_password_is_the_given_one_else_the_kept_one() -> None:
     users = [{"name": "app", "password": "given-secret"}, {"name": "other"}]
-    kept = {"app": "kept-1", "other": "kept-2", security.ADMIN: "kept-3", "unknown": "kept-4"}
-    node = with_passwords(closed(kafka_users=users), kept).kafka["b1"]
-    assert user(node, "app").password == "given-secret"  # noqa: S105 - of this test
-    assert user(node, "other").password == "kept-2"  # noqa: S105 - of this test
-    assert [one.name for one in node.security.users_without_password] == [security.LEDGER]
+    passwords = {"app": "kept-1", "other": "kept-2", security.ADMIN: "kept-3", "unknown": "kept-4"}
+    node = with_passwords(closed(kafka_users=users), passwords).kafka["b1"]
+    assert user(node, "app").password == "given-secret"
+    assert user(node, "other").password == "kept-2"
+    assert [user.name for user in node.security.users_without_password] == [security.LEDGER]
     assert "unknown" not in names(node)
 
 
 def test_a_password_is_not_shown() -> None:
-    found = with_passwords(closed(), {security.ADMIN: "hunter2"})
-    assert user(found.kafka["b1"], security.ADMIN).password == "hunter2"  # noqa: S105 - of this test
-    for shown in (found.inventory, found.kafka["b1"], found.kafka["b1"].security.users):
+    deployment = with_passwords(closed(), {security.ADMIN: "hunter2"})
+    assert user(deployment.kafka["b1"], security.ADMIN).password == "hunter2"
+    for shown in (
+        deployment.inventory,
+        deployment.kafka["b1"],
+        deployment.kafka["b1"].security.users,
+    ):
         assert "hunter2" not in repr(shown)
 
 
@@ -544,17 +551,19 @@ def test_a_user_may_have_the_grants_of_another_entry() -> None:
     node = closed_broker(kafka_users=[first, {"name": "app-2", "same_grants_as": "app"}])
     users = {user.name: user for user in node.security.users}
     assert users["app-2"].grants == users["app"].grants
-    assert [one["topic"] for one in users["app-2"].grants] == ["orders"]
+    assert [grant["topic"] for grant in users["app-2"].grants] == ["orders"]
     assert users["app-2"].present
     assert not users["app"].present
 
 
 def test_a_second_user_as_the_page_shows_it() -> None:
-    page = (ROOT / "docs/security.md").read_text().partition("second user")[2]
+    page = (ROOT / "docs/deploy/security.md").read_text().partition("second user")[2]
     text = page.partition("```yaml\n")[2].partition("```")[0]
-    found = closed(**yaml.safe_load(text))
-    assert not [one for one in check_cluster(RULES, found) if one.rule.startswith("user")]
-    first, second = found.kafka["b1"].security.users[-2:]
+    deployment = closed(**yaml.safe_load(text))
+    assert not [
+        problem for problem in check_cluster(RULES, deployment) if problem.rule.startswith("user")
+    ]
+    first, second = deployment.kafka["b1"].security.users[-2:]
     assert (first.name, second.name) == ("billing", "billing-2")
     assert second.grants == first.grants != []
 
@@ -563,9 +572,9 @@ def test_a_second_user_as_the_page_shows_it() -> None:
 
 
 def test_a_client_on_a_controllers_host_is_the_node_too() -> None:
-    found = closed().kafka
-    assert found["c1"].clients.config == found["b1"].clients.config
-    assert found["c1"].clients.config["ssl.keystore.location"] == security.NODE_STORE
+    nodes = closed().kafka
+    assert nodes["c1"].clients.config == nodes["b1"].clients.config
+    assert nodes["c1"].clients.config["ssl.keystore.location"] == security.NODE_STORE
 
 
 def test_a_client_on_a_brokers_host_is_the_node() -> None:
@@ -591,9 +600,13 @@ def test_a_client_on_the_control_node_is_a_user() -> None:
 
 
 def test_the_inventory_overrides_a_client_on_the_control_node() -> None:
-    own = {"ssl.truststore.location": "/home/me/ca.pem", "client.id": "me"}
-    config = with_secrets(closed(kafka_local_client_config=own)).kafka["b1"].clients.local_config()
-    assert own.items() <= config.items()
+    configured = {"ssl.truststore.location": "/home/me/ca.pem", "client.id": "me"}
+    config = (
+        with_secrets(closed(kafka_local_client_config=configured))
+        .kafka["b1"]
+        .clients.local_config()
+    )
+    assert configured.items() <= config.items()
     assert config["sasl.mechanism"] == security.MECHANISM
 
 
@@ -616,7 +629,7 @@ def test_a_client_of_an_open_cluster_logs_in_nowhere() -> None:
 
 # Jobs of Spark
 
-PASSWORD = "hunter2"  # noqa: S105 - of no user
+PASSWORD = "hunter2"
 KAFKA_LOGIN = login_file(security.STREAM)
 
 
@@ -626,8 +639,8 @@ def job(folder: Path) -> Job:
 
 
 def test_a_job_refers_to_its_login(tmp_path: Path) -> None:
-    found = with_passwords(with_spark(), {security.STREAM: PASSWORD})
-    host = found.spark["s1"]
+    deployment = with_passwords(with_spark(), {security.STREAM: PASSWORD})
+    host = deployment.spark["s1"]
     assert PASSWORD not in str(host.drivers.logins.client(security.STREAM))
     entry = of_job(host, job(tmp_path))["files"][job(tmp_path).kafka_client]
     config = parse_properties(entry["content"])
@@ -648,32 +661,32 @@ def test_every_host_of_an_executor_has_the_login(name: str) -> None:
     assert f'password="{PASSWORD}"' in entry
     assert f'username="{security.STREAM}"' in entry
     assert (login["mode"], login["group"], login["secret"]) == ("0640", "spark", True)
-    others = {path: one for path, one in host.files().items() if path != KAFKA_LOGIN}
-    assert PASSWORD not in str(others)
-    assert KAFKA_AUTHORITY in others
+    remaining = {path: entry for path, entry in host.files().items() if path != KAFKA_LOGIN}
+    assert PASSWORD not in str(remaining)
+    assert KAFKA_AUTHORITY in remaining
 
 
 def test_a_password_that_a_job_needs_is_missed() -> None:
-    found = with_spark()
-    assert len(found.missing_secrets("s2", "spark")) == 1
-    assert security.STREAM in found.missing_secrets("s2", "spark")[0]
-    assert with_secrets(found).missing_secrets("s2", "spark") == []
+    deployment = with_spark()
+    assert len(deployment.missing_secrets("s2", "spark")) == 1
+    assert security.STREAM in deployment.missing_secrets("s2", "spark")[0]
+    assert with_secrets(deployment).missing_secrets("s2", "spark") == []
     assert with_spark(kafka_security=OPEN).missing_secrets("s2", "spark") == []
 
 
 def test_the_properties_of_jobs_win(tmp_path: Path) -> None:
-    own = {"sasl.jaas.config": "${file:/etc/site/login:jaas}"}
-    host = with_secrets(with_spark(spark_kafka_client_config=own)).spark["s1"]
+    configured = {"sasl.jaas.config": "${file:/etc/site/login:jaas}"}
+    host = with_secrets(with_spark(spark_kafka_client_config=configured)).spark["s1"]
     entry = of_job(host, job(tmp_path))["files"][job(tmp_path).kafka_client]
-    assert parse_properties(entry["content"])["sasl.jaas.config"] == own["sasl.jaas.config"]
+    assert parse_properties(entry["content"])["sasl.jaas.config"] == configured["sasl.jaas.config"]
 
 
 def test_a_job_whose_user_the_cluster_does_not_have_logs_in_by_itself() -> None:
     listeners = [{"name": "CLIENT", "port": 9092, "protocol": "SASL_PLAINTEXT"}]
-    found = with_spark(
+    deployment = with_spark(
         kafka_security=OPEN, kafka_listeners=listeners, kafka_users=[{"name": "app"}]
     )
-    host = found.spark["s1"]
+    host = deployment.spark["s1"]
     assert host.drivers.logins.of(security.STREAM) == {}
     assert not [
         key
@@ -703,44 +716,48 @@ CLICKS = {
 
 
 def test_a_job_of_the_inventory_brings_its_user() -> None:
-    users = {one.name: one for one in with_spark(spark_jobs=[CLICKS]).kafka["b1"].security.users}
+    users = {user.name: user for user in with_spark(spark_jobs=[CLICKS]).kafka["b1"].security.users}
     assert users["clicks"].grants == [
         {"topic": "clicks", "operations": ["read"], "pattern": "literal"}
     ]
     assert users["clicks"].present
-    assert "clicks" not in {one.name for one in with_spark().kafka["b1"].security.users}
+    assert "clicks" not in {user.name for user in with_spark().kafka["b1"].security.users}
 
 
 def test_the_user_of_a_job_that_goes_is_removed_unless_another_job_has_it() -> None:
     gone = {**CLICKS, "state": "absent"}
     for job in (gone, {**gone, "grants": []}, {**gone, "grants": [{"operations": ["read"]}]}):
-        users = {one.name: one for one in with_spark(spark_jobs=[job]).kafka["b1"].security.users}
+        users = {
+            user.name: user for user in with_spark(spark_jobs=[job]).kafka["b1"].security.users
+        }
         assert (users["clicks"].present, [*users["clicks"].grants]) == (False, [])
     jobs = [gone, {**CLICKS, "name": "clicks2"}]
-    users = {one.name: one for one in with_spark(spark_jobs=jobs).kafka["b1"].security.users}
+    users = {user.name: user for user in with_spark(spark_jobs=jobs).kafka["b1"].security.users}
     assert users["clicks"].present
 
 
 def test_kafka_users_decides_about_the_user_of_a_job_that_it_names() -> None:
-    job = {key: one for key, one in CLICKS.items() if key != "grants"}
+    job = {key: value for key, value in CLICKS.items() if key != "grants"}
     grants = [{"topic": "other", "operations": ["write"]}]
     users = [{"name": "clicks", "grants": grants}]
     node = with_spark(spark_jobs=[job], kafka_users=users).kafka["b1"]
-    (user,) = [one for one in node.security.users if one.name == "clicks"]
+    (user,) = [candidate for candidate in node.security.users if candidate.name == "clicks"]
     assert user.grants[0]["topic"] == "other"
 
 
 def test_jobs_of_an_open_cluster_are_no_users() -> None:
-    found = with_spark(kafka_security=OPEN, spark_jobs=[CLICKS])
-    assert found.kafka["b1"].security.users == []
-    assert found.spark["s1"].drivers.logins.client("clicks")["security.protocol"] == "PLAINTEXT"
+    deployment = with_spark(kafka_security=OPEN, spark_jobs=[CLICKS])
+    assert deployment.kafka["b1"].security.users == []
+    assert (
+        deployment.spark["s1"].drivers.logins.client("clicks")["security.protocol"] == "PLAINTEXT"
+    )
 
 
 def test_each_job_has_a_login_of_its_own_and_no_other(tmp_path: Path) -> None:
     passwords = {security.STREAM: PASSWORD, "clicks": "swordfish", "views": "mellon"}
     jobs = [CLICKS, {**CLICKS, "name": "views", "kafka_user": "views"}]
-    found = with_passwords(with_spark(spark_jobs=jobs), passwords)
-    for host in (found.spark["s1"], found.spark["s2"]):
+    deployment = with_passwords(with_spark(spark_jobs=jobs), passwords)
+    for host in (deployment.spark["s1"], deployment.spark["s2"]):
         logins = host.drivers.logins.files()
         for user, password in passwords.items():
             entry = logins[login_file(user)]
@@ -748,18 +765,18 @@ def test_each_job_has_a_login_of_its_own_and_no_other(tmp_path: Path) -> None:
                 "sasl.jaas.config"
             ].replace("\\", "")
             assert (entry["mode"], entry["group"], entry["secret"]) == ("0640", "spark", True)
-            others = {*passwords.values()} - {password}
-            assert not [one for one in others if one in entry["content"]]
+            passwords_of_others = {*passwords.values()} - {password}
+            assert not [secret for secret in passwords_of_others if secret in entry["content"]]
         assert logins.items() <= host.files().items()
         assert host.files()["/etc/spark/kafka-login.properties"]["state"] == "absent"
     mine = Job("clicks", "clicks", str(tmp_path), user="clicks")
-    client = of_job(found.spark["s1"], mine)["files"][mine.kafka_client]
+    client = of_job(deployment.spark["s1"], mine)["files"][mine.kafka_client]
     config = parse_properties(client["content"])
     assert config["sasl.jaas.config"] == f"${{file:{login_file('clicks')}:sasl.jaas.config}}"
-    assert not [one for one in passwords.values() if one in client["content"]]
+    assert not [secret for secret in passwords.values() if secret in client["content"]]
 
 
 def test_the_password_of_a_job_is_missed() -> None:
-    found = with_spark(spark_jobs=[CLICKS])
-    assert [one for one in found.missing_secrets("s2", "spark") if "clicks" in one]
-    assert with_secrets(found).missing_secrets("s2", "spark") == []
+    deployment = with_spark(spark_jobs=[CLICKS])
+    assert [secret for secret in deployment.missing_secrets("s2", "spark") if "clicks" in secret]
+    assert with_secrets(deployment).missing_secrets("s2", "spark") == []

@@ -30,7 +30,7 @@ def found(config: dict[str, Any], *, brokers: int = 3, security: str = "standard
 
 
 @pytest.mark.parametrize(
-    ("more", "expected"),
+    ("changes", "expected"),
     [
         ({}, [CLIENTS, NODES, Store(TRUSTED)]),
         (
@@ -50,13 +50,17 @@ def found(config: dict[str, Any], *, brokers: int = 3, security: str = "standard
         ({"ssl.engine.factory.class": "com.example.Engine"}, [Store(NODE, True), Store(TRUSTED)]),
     ],
 )
-def test_what_nodes_expect(more: dict[str, Any], expected: list[Store]) -> None:
-    assert found({**OWN, **more}) == expected
+def test_what_nodes_expect(changes: dict[str, Any], expected: list[Store]) -> None:
+    assert found({**OWN, **changes}) == expected
 
 
 def test_a_listener_has_a_store_of_its_own() -> None:
-    own = {"listener.name.client_tls.ssl.keystore.location": "/etc/ssl/clients.pem"}
-    assert found({**OWN, **own}) == [Store("/etc/ssl/clients.pem", True, ""), NODES, Store(TRUSTED)]
+    configured = {"listener.name.client_tls.ssl.keystore.location": "/etc/ssl/clients.pem"}
+    assert found({**OWN, **configured}) == [
+        Store("/etc/ssl/clients.pem", True, ""),
+        NODES,
+        Store(TRUSTED),
+    ]
 
 
 def test_what_millrace_writes_is_trusted_as_it_will_be() -> None:

@@ -38,34 +38,34 @@ def exporter(**variables: Any) -> LagExporter:
     return with_secrets(cluster(GROUPS, IDS, **variables)).lag_exporters["m1"]
 
 
-def client(one: LagExporter) -> dict[str, str]:
-    return parse_or_empty(one.files()[one.properties_file]["content"])
+def client(instance: LagExporter) -> dict[str, str]:
+    return parse_or_empty(instance.files()[instance.properties_file]["content"])
 
 
 def test_on_an_open_cluster_it_needs_no_login() -> None:
-    one = exporter()
-    assert client(one) == {
+    instance = exporter()
+    assert client(instance) == {
         "bootstrap.servers": "k1:9092,k2:9092",
         "security.protocol": "PLAINTEXT",
     }
-    assert AUTHORITY not in one.files()
+    assert AUTHORITY not in instance.files()
 
 
 def test_on_a_closed_cluster_it_is_a_user_of_its_own() -> None:
-    one = exporter(**CLOSED)
-    own = client(one)
-    assert own["bootstrap.servers"] == "k1:9095,k2:9095"
-    assert own["security.protocol"] == "SASL_SSL"
-    assert own["ssl.truststore.location"] == AUTHORITY
-    assert 'username="monitoring" password="(password of monitoring)"' in own["sasl.jaas.config"]
-    entry = one.files()[one.properties_file]
+    instance = exporter(**CLOSED)
+    config = client(instance)
+    assert config["bootstrap.servers"] == "k1:9095,k2:9095"
+    assert config["security.protocol"] == "SASL_SSL"
+    assert config["ssl.truststore.location"] == AUTHORITY
+    assert 'username="monitoring" password="(password of monitoring)"' in config["sasl.jaas.config"]
+    entry = instance.files()[instance.properties_file]
     assert (entry["mode"], entry["group"], entry["secret"]) == ("0640", PRODUCT, True)
-    assert one.files()[AUTHORITY]["content"] == "(certificate of the CA)\n"
+    assert instance.files()[AUTHORITY]["content"] == "(certificate of the CA)\n"
 
 
 def test_its_user_may_see_all_and_read_no_record() -> None:
     node = cluster(GROUPS, IDS, **CLOSED).kafka["k1"]
-    (user,) = (one for one in node.security.users if one.name == "monitoring")
+    (user,) = (candidate for candidate in node.security.users if candidate.name == "monitoring")
     assert {operation for grant in user.grants for operation in grant["operations"]} == {
         "describe",
         "describe_configs",
@@ -74,64 +74,68 @@ def test_its_user_may_see_all_and_read_no_record() -> None:
 
 def test_a_cluster_without_monitoring_has_no_such_user() -> None:
     groups = {name: hosts for name, hosts in GROUPS.items() if name != "monitoring"}
-    found = cluster(groups, IDS, **CLOSED)
-    assert "monitoring" not in {one.name for one in found.kafka["k1"].security.users}
-    assert not found.lag_exporters
+    deployment = cluster(groups, IDS, **CLOSED)
+    assert "monitoring" not in {user.name for user in deployment.kafka["k1"].security.users}
+    assert not deployment.lag_exporters
 
 
 def test_without_brokers_there_is_nothing_to_read() -> None:
-    found = cluster({"zookeeper": ["z1"], "monitoring": ["m1"]}, {"z1": {"zookeeper_id": 1}})
-    assert not found.lag_exporters
+    deployment = cluster({"zookeeper": ["z1"], "monitoring": ["m1"]}, {"z1": {"zookeeper_id": 1}})
+    assert not deployment.lag_exporters
 
 
 def test_what_is_not_there_yet_is_named() -> None:
-    found = cluster(GROUPS, IDS, **CLOSED)
-    assert found.missing_secrets("m1", PRODUCT) == ["the password of monitoring", "ca.pem"]
+    deployment = cluster(GROUPS, IDS, **CLOSED)
+    assert deployment.missing_secrets("m1", PRODUCT) == ["the password of monitoring", "ca.pem"]
     assert exporter(**CLOSED).missing_secrets == []
 
 
 def test_the_inventory_wins_over_what_follows_from_the_cluster() -> None:
-    given = {"ssl.truststore.location": "/etc/site/ca.pem", "bootstrap.servers": "lb:9095"}
-    own = client(exporter(lag_exporter_client_config=given, **CLOSED))
-    assert {key: own[key] for key in given} == given
+    configured = {"ssl.truststore.location": "/etc/site/ca.pem", "bootstrap.servers": "lb:9095"}
+    config = client(exporter(lag_exporter_client_config=configured, **CLOSED))
+    assert {key: config[key] for key in configured} == configured
 
 
 def test_its_settings_are_those_of_the_inventory() -> None:
-    one = exporter(lag_exporter_port=9400, lag_exporter_groups='a"b|c')
-    found = json.loads(one.files()[one.settings_file]["content"])
-    assert (found["address"], found["port"], found["groups"]) == ("127.0.0.1", 9400, 'a"b|c')
-    assert found["library"] == one.distribution.home
-    (listens,) = one.listening
+    instance = exporter(lag_exporter_port=9400, lag_exporter_groups='a"b|c')
+    settings = json.loads(instance.files()[instance.settings_file]["content"])
+    assert (settings["address"], settings["port"], settings["groups"]) == (
+        "127.0.0.1",
+        9400,
+        'a"b|c',
+    )
+    assert settings["library"] == instance.distribution.home
+    (listens,) = instance.listening
     assert (listens.port, listens.callers) == (9400, ("loopback",))
 
 
 def test_its_library_is_packed_and_is_that_of_the_recipe() -> None:
-    found = cluster(GROUPS, IDS)
-    one = found.lag_exporters["m1"].distribution
-    assert one in wanted(found)
-    assert f"kafka-python=={one.version} " in (
-        RECIPES / one.product / one.version / "requirements.txt"
+    deployment = cluster(GROUPS, IDS)
+    distribution = deployment.lag_exporters["m1"].distribution
+    assert distribution in wanted(deployment)
+    assert f"kafka-python=={distribution.version} " in (
+        RECIPES / distribution.product / distribution.version / "requirements.txt"
     ).read_text("utf-8")
 
 
 def test_a_removal_leaves_nothing() -> None:
-    found = with_secrets(cluster(GROUPS, IDS))
-    gone = removal(found, "m1", PRODUCT)["removed"]
-    left = [
+    deployment = with_secrets(cluster(GROUPS, IDS))
+    gone = removal(deployment, "m1", PRODUCT)["removed"]
+    remaining = [
         path
-        for path, one in of_service(found, "m1", PRODUCT)["files"].items()
-        if one.get("state") != "directory" and path not in gone
+        for path, entry in of_service(deployment, "m1", PRODUCT)["files"].items()
+        if entry.get("state") != "directory" and path not in gone
     ]
-    assert not left
+    assert not remaining
     assert {exporter().directory, "/etc/lag_exporter/"} <= {*gone}
 
 
 @needs_systemd
 def test_its_unit_is_confined(tmp_path: Path) -> None:
     text = exporter().files()[f"/etc/systemd/system/{LagExporter.service}.service"]["content"]
-    found, messages = exposures(tmp_path, {f"m1/{LagExporter.service}.service": text})
+    ratings, messages = exposures(tmp_path, {f"m1/{LagExporter.service}.service": text})
     assert not messages
-    assert found[f"m1/{LagExporter.service}.service"] <= 3.0
+    assert ratings[f"m1/{LagExporter.service}.service"] <= 3.0
 
 
 def test_the_program_starts_from_its_own_files_and_the_library_alone(tmp_path: Path) -> None:
@@ -148,7 +152,7 @@ def test_the_program_starts_from_its_own_files_and_the_library_alone(tmp_path: P
     settings = json.loads(exporter().files()[exporter().settings_file]["content"])
     settings |= {"client": str(properties), "library": str(Path(library.origin).parents[1])}
     (tmp_path / "settings.json").write_text(json.dumps(settings))
-    done = subprocess.run(  # noqa: S603 - our own program
+    done = subprocess.run(
         [sys.executable, "-S", "-m", "apps.lag_exporter", tmp_path / "settings.json"],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(tmp_path / "program")},

@@ -35,22 +35,22 @@ def watched(facts: dict[str, Facts] | None = None, **variables: Any) -> Cluster:
     return with_secrets(cluster(WATCHED, NODE, facts, "", **{**CLOSED, **variables}))
 
 
-def prometheus(found: Cluster) -> dict[str, Any]:
-    text = found.monitoring["m1"].configuration["prometheus.yml"]["content"]
+def prometheus(deployment: Cluster) -> dict[str, Any]:
+    text = deployment.monitoring["m1"].configuration["prometheus.yml"]["content"]
     settings: dict[str, Any] = yaml.safe_load(text)
     return settings
 
 
-def jobs(found: Cluster) -> dict[str, dict[str, Any]]:
-    return {one["job_name"]: one for one in prometheus(found)["scrape_configs"]}
+def jobs(deployment: Cluster) -> dict[str, dict[str, Any]]:
+    return {job["job_name"]: job for job in prometheus(deployment)["scrape_configs"]}
 
 
 def test_without_a_host_that_watches_nothing_is_exported() -> None:
-    found = cluster(GROUPS, NODE)
-    assert not found.metrics
-    assert not found.monitoring
-    assert "javaagent" not in found.kafka["k1"].files()["/etc/kafka/environment"]["content"]
-    assert not any("prometheus" in key.lower() for key in found.spark["k1"].config)
+    deployment = cluster(GROUPS, NODE)
+    assert not deployment.metrics
+    assert not deployment.monitoring
+    assert "javaagent" not in deployment.kafka["k1"].files()["/etc/kafka/environment"]["content"]
+    assert not any("prometheus" in key.lower() for key in deployment.spark["k1"].config)
 
 
 def test_a_broker_starts_with_the_agent_on_the_loopback_address() -> None:
@@ -64,8 +64,8 @@ def test_a_broker_starts_with_the_agent_on_the_loopback_address() -> None:
 
 
 def test_every_host_has_the_modules_of_what_it_runs() -> None:
-    found = {host: set(one.modules) for host, one in watched().metrics.items()}
-    assert found == {
+    modules = {host: set(exporter.modules) for host, exporter in watched().metrics.items()}
+    assert modules == {
         "k1": {"node", "host", "kafka", "spark_worker"},
         "k2": {"node", "host", "registry", "spark_master", "spark_applications", "spark_streams"},
         "m1": {"node", "host", "lag"},
@@ -73,39 +73,39 @@ def test_every_host_has_the_modules_of_what_it_runs() -> None:
 
 
 def test_nothing_but_the_proxy_is_reached_from_outside() -> None:
-    found = watched()
-    for host, one in found.metrics.items():
-        reached = {x.name for x in one.listening if "loopback" not in x.callers}
+    deployment = watched()
+    for host, exporter in deployment.metrics.items():
+        reached = {port.name for port in exporter.listening if "loopback" not in port.callers}
         assert reached == {"metrics_port"}, host
-    listens = [*found.metrics["k1"].files().values()]
-    texts = "".join(str(one.get("content", "")) for one in listens)
+    listens = [*deployment.metrics["k1"].files().values()]
+    texts = "".join(str(file.get("content", "")) for file in listens)
     assert "-web.listen-address= -web.tls.listen-address=:9998" in texts
     assert "--web.listen-address=127.0.0.1:9100" in texts
 
 
 def test_packages_start_nothing_of_their_own() -> None:
-    found = watched({"k1": Facts(DEBIAN_12), "m1": Facts(ROCKY_9)})
-    masks = {**found.metrics["k1"].masks(), **found.monitoring["m1"].masks()}
+    deployment = watched({"k1": Facts(DEBIAN_12), "m1": Facts(ROCKY_9)})
+    masks = {**deployment.metrics["k1"].masks(), **deployment.monitoring["m1"].masks()}
     assert {path.rpartition("/")[2] for path in masks} == {
         "prometheus-node-exporter.service",
         "prometheus-exporter-exporter.service",
         "prometheus.service",
         "alertmanager.service",
     }
-    assert {one["target"] for one in masks.values()} == {"/dev/null"}
+    assert {mask["target"] for mask in masks.values()} == {"/dev/null"}
 
 
 def test_only_missing_packages_are_installed() -> None:
-    found = watched()
-    needed = desired.of_packages(found, "m1", ["/usr/bin/prometheus"])
+    deployment = watched()
+    needed = desired.of_packages(deployment, "m1", ["/usr/bin/prometheus"])
     assert needed["packages"]["monitoring"] == ["prometheus-alertmanager"]
     assert len(needed["packages"]["metrics"]) == 2
     assert desired.of_packages(cluster(GROUPS, NODE), "k1", []) == {"packages": {}}
 
 
 def test_prometheus_asks_every_module_with_the_token_over_tls() -> None:
-    found = jobs(watched())
-    assert found["kafka"] == {
+    scraped = jobs(watched())
+    assert scraped["kafka"] == {
         "job_name": "kafka",
         "metrics_path": "/proxy",
         "params": {"module": ["kafka"]},
@@ -114,32 +114,32 @@ def test_prometheus_asks_every_module_with_the_token_over_tls() -> None:
         "authorization": {"credentials_file": "token"},
         "static_configs": [{"targets": ["k1:9998"], "labels": {"host": "k1"}}],
     }
-    assert len(found["node"]["static_configs"]) == 3
-    assert found["prometheus"]["basic_auth"]["username"] == "admin"
+    assert len(scraped["node"]["static_configs"]) == 3
+    assert scraped["prometheus"]["basic_auth"]["username"] == "admin"
 
 
 def test_open_exporters_are_asked_in_clear() -> None:
-    found = watched(metrics_security="open", monitoring_security="open")
-    assert "scheme" not in jobs(found)["kafka"]
-    assert jobs(found)["alertmanager"]["scheme"] == "http"
-    assert set(found.monitoring["m1"].configuration) == {
+    deployment = watched(metrics_security="open", monitoring_security="open")
+    assert "scheme" not in jobs(deployment)["kafka"]
+    assert jobs(deployment)["alertmanager"]["scheme"] == "http"
+    assert set(deployment.monitoring["m1"].configuration) == {
         "prometheus.yml",
         "alertmanager.yml",
-        *(name for name in found.monitoring["m1"].configuration if name.startswith("alerts/")),
+        *(name for name in deployment.monitoring["m1"].configuration if name.startswith("alerts/")),
     }
-    assert not found.missing_secrets("m1", "monitoring")
+    assert not deployment.missing_secrets("m1", "monitoring")
     # The console is never open.
-    assert {one.name for one in found.web_certificates} == {"m1/console"}
+    assert {certificate.name for certificate in deployment.web_certificates} == {"m1/console"}
 
 
 def test_secrets_are_needed_where_it_is_closed() -> None:
-    found = cluster(WATCHED, NODE, **CLOSED)
-    assert found.missing_secrets("k1", "metrics") == ["k1/metrics", "metrics_token"]
+    deployment = cluster(WATCHED, NODE, **CLOSED)
+    assert deployment.missing_secrets("k1", "metrics") == ["k1/metrics", "metrics_token"]
     assert {"ca.pem", "monitoring_password", "metrics_token"} <= {
-        *found.missing_secrets("m1", "monitoring")
+        *deployment.missing_secrets("m1", "monitoring")
     }
     assert not watched().missing_secrets("m1", "monitoring")
-    certificates = {one.name for one in found.web_certificates}
+    certificates = {certificate.name for certificate in deployment.web_certificates}
     watching = {"m1/console", "m1/metrics", "m1/monitoring"}
     assert certificates == {"k1/metrics", "k2/metrics", *watching}
 
@@ -162,8 +162,8 @@ def test_metrics_get_half_of_the_disk_unless_the_inventory_says_more() -> None:
 def test_routes_and_receivers_are_those_of_the_inventory() -> None:
     hook = {"name": "hook", "webhook_configs": [{"url": "http://127.0.0.1:9/"}]}
     routes = [{"receiver": "hook", "matchers": ['severity = "critical"']}]
-    found = watched(monitoring_receivers=[hook], monitoring_routes=routes).monitoring["m1"]
-    settings = yaml.safe_load(found.configuration["alertmanager.yml"]["content"])
+    monitoring = watched(monitoring_receivers=[hook], monitoring_routes=routes).monitoring["m1"]
+    settings = yaml.safe_load(monitoring.configuration["alertmanager.yml"]["content"])
     nobody = {"name": "nobody"}
     assert settings["receivers"] == [hook, nobody]
     assert settings["route"]["receiver"] == "hook"
@@ -173,9 +173,9 @@ def test_routes_and_receivers_are_those_of_the_inventory() -> None:
 
 def test_alerts_that_can_wait_notify_nobody_unless_a_route_of_the_inventory_has_them() -> None:
     hook = {"name": "nobody", "webhook_configs": [{"url": "http://127.0.0.1:9/"}]}
-    found = watched(monitoring_receivers=[hook]).monitoring["m1"]
-    assert found.receivers == [hook]
-    assert found.route["routes"] == [{"receiver": "nobody", "matchers": ['severity = "info"']}]
+    monitoring = watched(monitoring_receivers=[hook]).monitoring["m1"]
+    assert monitoring.receivers == [hook]
+    assert monitoring.route["routes"] == [{"receiver": "nobody", "matchers": ['severity = "info"']}]
 
 
 def test_rules_of_the_inventory_are_a_file_of_their_own_and_go_with_it() -> None:
@@ -186,9 +186,33 @@ def test_rules_of_the_inventory_are_a_file_of_their_own_and_go_with_it() -> None
     assert watched().monitoring["m1"].files()[path]["state"] == "absent"
 
 
+def runbooks(**variables: Any) -> set[str]:
+    """The annotations with which alerts lead to their page."""
+    files = watched(**variables).monitoring["m1"].files()
+    documents = [
+        yaml.safe_load(entry["content"])
+        for path, entry in files.items()
+        if path.startswith("/etc/monitoring/alerts/") and "content" in entry
+    ]
+    return {
+        rule["annotations"]["runbook_url"]
+        for document in documents
+        for group in document["groups"]
+        for rule in group["rules"]
+    }
+
+
+def test_alerts_lead_to_their_entries_in_the_collection_or_on_the_site() -> None:
+    here, site = runbooks(), runbooks(docs_url="https://docs.example.org")
+    assert "docs/operate/alerts.md#kafkadown" in here
+    assert "https://docs.example.org/docs/operate/alerts.html#kafkadown" in site
+    assert len(here) == len(site)
+    assert all(one.startswith("https://docs.example.org/docs/operate/alerts.html#") for one in site)
+
+
 def test_changed_rules_need_no_restart_and_a_changed_unit_does() -> None:
     files = watched().monitoring["m1"].files()
-    marked = {path for path, one in files.items() if one.get("restart")}
+    marked = {path for path, entry in files.items() if entry.get("restart")}
     assert marked == {
         f"/etc/systemd/system/millrace-{name}.service" for name in ("prometheus", "alertmanager")
     }
@@ -210,14 +234,14 @@ FORMER = [f"/etc/sysusers.d/millrace-{name}.conf" for name in ("metrics", "monit
 
 
 def test_a_host_loses_what_watches_no_more() -> None:
-    found = desired.of_former_monitoring(cluster(GROUPS, NODE), "k1", FORMER)
+    former = desired.of_former_monitoring(cluster(GROUPS, NODE), "k1", FORMER)
     units = {f"millrace-{name}" for name in ("node-exporter", "prometheus", "console")}
-    assert units <= {*found["units"]}
-    assert "millrace-lag-exporter" not in found["units"], "it is not there"
+    assert units <= {*former["units"]}
+    assert "millrace-lag-exporter" not in former["units"], "it is not there"
     paths = {"/etc/metrics/", "/opt/millrace/jmx_exporter", "/etc/monitoring/", "/etc/console/"}
-    assert {*found["removed"]} >= paths
-    assert "/var/lib/monitoring" not in found["removed"]
-    assert "/etc/systemd/system/prometheus.service" in found["masks"]
+    assert {*former["removed"]} >= paths
+    assert "/var/lib/monitoring" not in former["removed"]
+    assert "/etc/systemd/system/prometheus.service" in former["masks"]
 
 
 def test_a_host_keeps_what_the_inventory_has() -> None:
@@ -226,8 +250,8 @@ def test_a_host_keeps_what_the_inventory_has() -> None:
         "millrace-prometheus",
         "millrace-alertmanager",
     ]
-    kept = desired.of_former_monitoring(watched(), "m1", FORMER)
-    assert kept == {"state": "absent", "units": [], "masks": [], "removed": []}
+    former = desired.of_former_monitoring(watched(), "m1", FORMER)
+    assert former == {"state": "absent", "units": [], "masks": [], "removed": []}
 
 
 def test_commits_are_read_where_checkpoints_are() -> None:
@@ -238,8 +262,10 @@ def test_commits_are_read_where_checkpoints_are() -> None:
         {"name": "c", "source": "/c", "schedule": "daily"},
     ]
     store = {"hdfs_namenode": ["k1"], "hdfs_datanodes": ["k1", "k2"]}
-    found = cluster({**WATCHED, **store}, NODE, spark_jobs=jobs).metrics
-    settings = {name: json.loads(one.files()[HOST]["content"]) for name, one in found.items()}
+    exporters = cluster({**WATCHED, **store}, NODE, spark_jobs=jobs).metrics
+    settings = {
+        name: json.loads(exporter.files()[HOST]["content"]) for name, exporter in exporters.items()
+    }
     here = {"namenode": "127.0.0.1:9870", "hdfs_user": "hdfs"}
     none = {"namenode": "", "hdfs_user": "", "hdfs_streams": {}}
     streams = {"b": {"checkpoint": "/srv/spark/b/checkpoint", "late_after": 0}}
@@ -254,9 +280,9 @@ def test_commits_are_read_where_checkpoints_are() -> None:
 
 def test_a_removal_that_was_interrupted_is_done_again() -> None:
     """What it is found by is there as long as anything else is."""
-    every = watched().deployed("m1").values()
-    parts = [part for part in every if isinstance(part, Packaged)]
-    for part in parts:
-        assert part.removal["removed"][-1] == part.account_file
+    deployed = watched().deployed("m1").values()
+    packaged = [service for service in deployed if isinstance(service, Packaged)]
+    for service in packaged:
+        assert service.removal["removed"][-1] == service.account_file
     find = yaml.safe_load(read("roles/metrics/tasks/former.yml"))[0]["ansible.builtin.find"]
-    assert {*find["patterns"]} == {PurePosixPath(one.account_file).name for one in parts}
+    assert {*find["patterns"]} == {PurePosixPath(service.account_file).name for service in packaged}

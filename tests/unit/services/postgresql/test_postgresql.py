@@ -28,23 +28,27 @@ URL = "jdbc:postgresql://d1:5432/flights?sslmode=verify-full"
 
 
 def resolved(**variables: Any) -> Cluster:
-    own = {"k1": {"kafka_node_id": 1}}
-    return with_secrets(cluster(GROUPS, own, connect_security="standard", **variables))
+    of_hosts = {"k1": {"kafka_node_id": 1}}
+    return with_secrets(cluster(GROUPS, of_hosts, connect_security="standard", **variables))
 
 
 def connector(name: str, **config: Any) -> dict[str, Any]:
-    return {"name": name, "config": {key.replace("_", "."): one for key, one in config.items()}}
+    return {"name": name, "config": {key.replace("_", "."): value for key, value in config.items()}}
 
 
 def source(**config: Any) -> dict[str, Any]:
-    there = {"database_hostname": "d1", "database_dbname": "flights", "database_user": "debezium"}
-    return connector("planes", connector_class=SOURCE, **{**there, **config})
+    defaults = {
+        "database_hostname": "d1",
+        "database_dbname": "flights",
+        "database_user": "debezium",
+    }
+    return connector("planes", connector_class=SOURCE, **{**defaults, **config})
 
 
 def queries(*connectors: dict[str, Any]) -> str:
-    found = resolved(connect_connectors=list(connectors))
-    asked = module_options.of_module("postgresql_checks", found, "d1")["connectors"]
-    return "\n".join(one["query"] for one in asked)
+    deployment = resolved(connect_connectors=list(connectors))
+    checks = module_options.of_module("postgresql_checks", deployment, "d1")["connectors"]
+    return "\n".join(check["query"] for check in checks)
 
 
 def test_a_verifier_is_that_of_rfc_7677() -> None:
@@ -52,8 +56,8 @@ def test_a_verifier_is_that_of_rfc_7677() -> None:
     salt = "W22ZaJ0SNY7soEsUEjb6gQ=="
     stored = "WG5d8oPm3OtcPnkdi4Uo7BkeZkBFzpcXkuLmtbsT4qY="
     server = "wfPLwcE6nTWhTAmQ7tl2KeoiWGPlZqQxSrmfPwDl2dU="
-    kept = postgresql.verifier("pencil", base64.b64decode(salt))
-    assert kept == f"SCRAM-SHA-256$4096:{salt}${stored}:{server}"
+    stored_verifier = postgresql.verifier("pencil", base64.b64decode(salt))
+    assert stored_verifier == f"SCRAM-SHA-256$4096:{salt}${stored}:{server}"
 
 
 def test_a_verifier_can_be_compared_and_its_salt_shows_nothing_of_the_password() -> None:
@@ -65,7 +69,7 @@ def test_a_verifier_can_be_compared_and_its_salt_shows_nothing_of_the_password()
 
 def test_the_server_has_no_password_and_nobody_logs_in_without_tls() -> None:
     state = desired.of_service(resolved(), "d1", "postgresql")
-    texts = {path: one.get("content", "") for path, one in state["files"].items()}
+    texts = {path: entry.get("content", "") for path, entry in state["files"].items()}
     assert not [path for path, text in texts.items() if "(password of" in text]
     access = texts["/etc/millrace-postgresql/pg_hba.conf"].splitlines()
     assert {line.split()[0] for line in access} == {"local", "hostssl"}
@@ -84,7 +88,7 @@ def test_statements_have_verifiers_alone() -> None:
 def test_users_may_connect_before_everybody_else_may_not() -> None:
     """A run that ends between the two would leave connectors out: the check is true after both."""
     steps = module_options.of_module("postgresql_setup", resolved(), "d1")["steps"]
-    [step] = [one for one in steps if "REVOKE" in one["apply"]]
+    [step] = [setup_step for setup_step in steps if "REVOKE" in setup_step["apply"]]
     assert step["apply"].index("GRANT") < step["apply"].index("REVOKE")
 
 
@@ -108,50 +112,50 @@ def test_workers_get_the_passwords_of_connectors_and_the_ca() -> None:
 
 def test_without_a_database_there_is_no_file() -> None:
     groups = {name: hosts for name, hosts in GROUPS.items() if name != "postgresql"}
-    found = with_secrets(cluster(groups, {"k1": {"kafka_node_id": 1}}))
+    deployment = with_secrets(cluster(groups, {"k1": {"kafka_node_id": 1}}))
     assert "/etc/connect/secrets/postgresql.properties" not in str(
-        desired.of_service(found, "k1", "connect")["files"]
+        desired.of_service(deployment, "k1", "connect")["files"]
     )
     with pytest.raises(NoServiceError, match="postgresql"):
-        desired.of_service(found, "k1", "postgresql")
+        desired.of_service(deployment, "k1", "postgresql")
 
 
 def test_what_is_missing_of_the_secrets_is_named() -> None:
-    found = cluster(GROUPS, {"k1": {"kafka_node_id": 1}})
-    missing = found.missing_secrets("d1", "postgresql")
+    deployment = cluster(GROUPS, {"k1": {"kafka_node_id": 1}})
+    missing = deployment.missing_secrets("d1", "postgresql")
     assert {"d1/postgresql", "postgresql_debezium"} < {*missing}
-    assert "postgresql_sink" in found.missing_secrets("k1", "connect")
+    assert "postgresql_sink" in deployment.missing_secrets("k1", "connect")
 
 
 def test_a_firewall_lets_hosts_of_the_inventory_in() -> None:
-    [found] = resolved().listening("d1")
-    assert (found.port, found.callers) == (5432, ("nodes",))
+    [port] = resolved().listening("d1")
+    assert (port.port, port.callers) == (5432, ("nodes",))
 
 
 def test_data_goes_only_if_it_is_asked_for() -> None:
-    kept = desired.removal(resolved(), "d1", "postgresql")
-    assert postgresql.DATA not in kept["removed"]
+    removal = desired.removal(resolved(), "d1", "postgresql")
+    assert postgresql.DATA not in removal["removed"]
     gone = desired.removal(resolved(postgresql_remove_data=True), "d1", "postgresql")
     assert postgresql.DATA in gone["removed"]
 
 
 def test_a_source_needs_its_log_its_user_its_publication_and_its_tables() -> None:
-    asked = queries(source(publication_name="it's", table_include_list="source.a, source.b"))
-    assert "current_setting('wal_level')" in asked
-    assert "rolname = 'debezium'" in asked
-    assert "pubname = 'it''s'" in asked
-    assert "('source.a'), ('source.b')" in asked
+    query = queries(source(publication_name="it's", table_include_list="source.a, source.b"))
+    assert "current_setting('wal_level')" in query
+    assert "rolname = 'debezium'" in query
+    assert "pubname = 'it''s'" in query
+    assert "('source.a'), ('source.b')" in query
 
 
 def test_a_sink_needs_its_tables() -> None:
-    given = {"connector_class": SINK, "connection_url": URL, "topics": "a.b,c"}
-    asked = queries(connector("s", **given, collection_name_format="results.${topic}"))
-    assert "('results.a_b'), ('results.c')" in asked
-    assert not queries(connector("s", **given, schema_evolution="basic"))
+    config = {"connector_class": SINK, "connection_url": URL, "topics": "a.b,c"}
+    query = queries(connector("s", **config, collection_name_format="results.${topic}"))
+    assert "('results.a_b'), ('results.c')" in query
+    assert not queries(connector("s", **config, schema_evolution="basic"))
 
 
 @pytest.mark.parametrize(
-    "other",
+    "unrelated",
     [
         source(database_hostname="d2"),
         source(database_dbname="others"),
@@ -162,5 +166,5 @@ def test_a_sink_needs_its_tables() -> None:
         ),
     ],
 )
-def test_connectors_of_other_databases_are_not_asked_about(other: dict[str, Any]) -> None:
-    assert not queries(other)
+def test_connectors_of_other_databases_are_not_asked_about(unrelated: dict[str, Any]) -> None:
+    assert not queries(unrelated)

@@ -37,17 +37,17 @@ def deployment(tmp_path: Path, **variables: Any) -> Cluster:
     return cluster(groups, spark_jobs=[job], spark_shared_dir="/srv/spark", **variables)
 
 
-def of_orders(found: Cluster) -> dict[str, Any]:
-    host = found.spark["m1"]
+def of_orders(deployment: Cluster) -> dict[str, Any]:
+    host = deployment.spark["m1"]
     files: dict[str, Any] = of_job(host, host.drivers.jobs[0])["files"]
     return files
 
 
 def test_an_open_registry_wants_no_login(tmp_path: Path) -> None:
-    found = deployment(tmp_path)
-    registry = found.schema_registry["r1"]
+    cluster = deployment(tmp_path)
+    registry = cluster.schema_registry["r1"]
     assert registry.client_config("anybody", "ca.pem") == {"url": URL.format("http")}
-    files = of_orders(found)
+    files = of_orders(cluster)
     assert files[CONFIG]["content"].splitlines()[1:] == [f"url={URL.format('http')}"]
     assert files[AUTHORITY] == ABSENT
 
@@ -79,14 +79,14 @@ def test_a_job_logs_in_as_the_user_that_has_its_name(closed: Cluster) -> None:
 
 
 def test_a_change_of_the_ca_brings_what_its_drivers_trust(closed: Cluster) -> None:
-    host, kept = closed.spark["m1"], closed.inventory.secrets
+    host, recorded = closed.spark["m1"], closed.inventory.secrets
     (path,) = host.drivers.authorities()
     assert path == AUTHORITY
     assert host.drivers.authorities()[path] == of_orders(closed)[path]
-    real = replace(kept, authority=new_authority("x").certificate)
-    found = resolve(replace(closed.inventory, secrets=real))
-    assert AUTHORITY in authority_files(found, "m1", ["ca.pem"])
-    assert AUTHORITY not in authority_files(found, "m1", ["connect-ca.pem"])
+    real = replace(recorded, authority=new_authority("x").certificate)
+    resolved = resolve(replace(closed.inventory, secrets=real))
+    assert AUTHORITY in authority_files(resolved, "m1", ["ca.pem"])
+    assert AUTHORITY not in authority_files(resolved, "m1", ["connect-ca.pem"])
 
 
 def test_a_job_without_a_user_of_the_registry_loses_its_login(tmp_path: Path) -> None:

@@ -42,8 +42,8 @@ AVRO = {"type": "record", "namespace": "flights", "name": "Plane", "fields": []}
 def instances(
     of_hosts: Mapping[str, Variables] | None = None, **variables: Any
 ) -> dict[str, Registry]:
-    own = {**IDS, **(of_hosts or {})}
-    return dict(with_secrets(cluster(GROUPS, own, **variables)).schema_registry)
+    host_variables = {**IDS, **(of_hosts or {})}
+    return dict(with_secrets(cluster(GROUPS, host_variables, **variables)).schema_registry)
 
 
 def written(instance: Registry) -> dict[str, str]:
@@ -51,63 +51,65 @@ def written(instance: Registry) -> dict[str, str]:
 
 
 def test_clients_and_others_find_each_instance() -> None:
-    found = instances({"r1": {"schema_registry_host": "10.0.0.9", "schema_registry_port": 9081}})
-    own = written(found["r1"])
-    assert own["quarkus.http.port"] == "9081"
-    assert own["apicurio.kafkasql.bootstrap.servers"] == "k1:9092,k2:9092"
-    assert [*found["k2"].rest_addresses.values()] == ["k2:8081", "10.0.0.9:9081"]
-    assert found["k2"].callers("schema_registry_port") == (CLIENTS, NODES)
+    registries = instances(
+        {"r1": {"schema_registry_host": "10.0.0.9", "schema_registry_port": 9081}}
+    )
+    config = written(registries["r1"])
+    assert config["quarkus.http.port"] == "9081"
+    assert config["apicurio.kafkasql.bootstrap.servers"] == "k1:9092,k2:9092"
+    assert [*registries["k2"].rest_addresses.values()] == ["k2:8081", "10.0.0.9:9081"]
+    assert registries["k2"].callers("schema_registry_port") == (CLIENTS, NODES)
 
 
 def test_the_host_alone_may_ask_for_health_and_metrics() -> None:
-    one = instances()["r1"]
-    assert written(one)["quarkus.management.host"] == "127.0.0.1"
-    assert one.callers("schema_registry_management_port") == (LOOPBACK,)
+    instance = instances()["r1"]
+    assert written(instance)["quarkus.management.host"] == "127.0.0.1"
+    assert instance.callers("schema_registry_management_port") == (LOOPBACK,)
 
 
 def test_a_closed_registry_has_no_port_without_tls() -> None:
-    own = written(instances(**CLOSED)["r1"])
-    assert own["quarkus.http.insecure-requests"] == "disabled"
-    assert own["quarkus.http.ssl-port"] == "8081"
-    assert "quarkus.http.port" not in own
+    config = written(instances(**CLOSED)["r1"])
+    assert config["quarkus.http.insecure-requests"] == "disabled"
+    assert config["quarkus.http.ssl-port"] == "8081"
+    assert "quarkus.http.port" not in config
 
 
 def test_passwords_are_not_in_the_file_of_an_instance() -> None:
-    given = {"name": "given", "role": "read", "password": GIVEN}
-    users = [{"name": "writer", "role": "write"}, given]
-    one = instances(schema_registry_users=users, **CLOSED)["r1"]
-    entry, own = one.files()[PROPERTIES], written(one)
-    assert {own[f"{USERS}roles.{x}"] for x in ("admin", "writer", "given")} == {
+    reader = {"name": "given", "role": "read", "password": GIVEN}
+    users = [{"name": "writer", "role": "write"}, reader]
+    instance = instances(schema_registry_users=users, **CLOSED)["r1"]
+    entry, config = instance.files()[PROPERTIES], written(instance)
+    assert {config[f"{USERS}roles.{user}"] for user in ("admin", "writer", "given")} == {
         "sr-admin",
         "sr-developer",
         "sr-readonly",
     }
-    assert own[f"{USERS}plain-text"] == "false"
+    assert config[f"{USERS}plain-text"] == "false"
     text = f"given:Quarkus:{GIVEN}"
-    assert own[f"{USERS}users.given"] == hashlib.sha512(text.encode()).hexdigest()
-    assert not any(x.password in entry["content"] for x in one.users)
+    assert config[f"{USERS}users.given"] == hashlib.sha512(text.encode()).hexdigest()
+    assert not any(user.password in entry["content"] for user in instance.users)
     assert (entry["mode"], entry["group"], entry["secret"]) == ("0640", "schema_registry", True)
 
 
 def test_the_admin_may_be_an_entry_with_a_password() -> None:
     users = [{"name": "admin", "role": "admin", "password": GIVEN}]
-    one = instances(schema_registry_users=users, **CLOSED)["r1"]
-    assert [x.name for x in one.users] == ["admin"]
-    assert one.login == f"admin:{GIVEN}"
+    instance = instances(schema_registry_users=users, **CLOSED)["r1"]
+    assert [user.name for user in instance.users] == ["admin"]
+    assert instance.login == f"admin:{GIVEN}"
 
 
 def test_instances_log_in_to_kafka_and_check_its_host_names() -> None:
-    own = written(instances(**CLOSED)["r1"])
-    assert f'username="{KAFKA_USER}"' in own["apicurio.kafka.common.sasl.jaas.config"]
-    assert own["apicurio.kafka.common.security.protocol"] == "SASL_SSL"
-    assert own["apicurio.kafka.common.ssl.endpoint.identification.algorithm"] == "https"
+    config = written(instances(**CLOSED)["r1"])
+    assert f'username="{KAFKA_USER}"' in config["apicurio.kafka.common.sasl.jaas.config"]
+    assert config["apicurio.kafka.common.security.protocol"] == "SASL_SSL"
+    assert config["apicurio.kafka.common.ssl.endpoint.identification.algorithm"] == "https"
 
 
 def test_the_certificate_is_not_one_of_a_client_of_kafka() -> None:
-    one = instances(**CLOSED)["r1"]
-    (certificate,) = one.certificates
+    instance = instances(**CLOSED)["r1"]
+    (certificate,) = instance.certificates
     assert not certificate.client
-    entry = one.files()[STORE]
+    entry = instance.files()[STORE]
     assert (entry["mode"], entry["owner"], entry["secret"]) == ("0400", "schema_registry", True)
     assert STORE not in instances()["r1"].files()
 
@@ -118,9 +120,9 @@ def test_instances_may_use_their_topics_and_no_others() -> None:
         return [user for user in users if user.name == KAFKA_USER]
 
     (user,) = registry_users(GROUPS)
-    names = {str(one["topic"]) for one in user.grants if "topic" in one}
+    names = {str(grant["topic"]) for grant in user.grants if "topic" in grant}
     assert names == {*topics(1)}
-    assert {x for one in user.grants for x in one["operations"]} == {
+    assert {operation for grant in user.grants for operation in grant["operations"]} == {
         "describe_configs",
         "read",
         "write",
@@ -129,28 +131,28 @@ def test_instances_may_use_their_topics_and_no_others() -> None:
 
 
 def test_nothing_of_the_topics_is_ever_deleted() -> None:
-    for one in topics(3).values():
-        assert (one["num_partitions"], one["replication_factor"]) == (1, 3)
-        assert one["configs"]["retention.ms"] == one["configs"]["retention.bytes"] == "-1"
-        assert one["configs"]["cleanup.policy"] == "delete"
+    for topic in topics(3).values():
+        assert (topic["num_partitions"], topic["replication_factor"]) == (1, 3)
+        assert topic["configs"]["retention.ms"] == topic["configs"]["retention.bytes"] == "-1"
+        assert topic["configs"]["cleanup.policy"] == "delete"
 
 
 def test_the_user_of_the_instances_is_made_where_kafka_has_users() -> None:
-    found = cluster(GROUPS, IDS, **CLOSED)
-    assert KAFKA_USER in {one.name for one in found.kafka["k1"].security.users}
+    deployment = cluster(GROUPS, IDS, **CLOSED)
+    assert KAFKA_USER in {user.name for user in deployment.kafka["k1"].security.users}
     without = cluster(KAFKA, IDS, **CLOSED)
-    assert KAFKA_USER not in {one.name for one in without.kafka["k1"].security.users}
+    assert KAFKA_USER not in {user.name for user in without.kafka["k1"].security.users}
 
 
 def test_what_is_missing_is_named() -> None:
-    found = cluster(GROUPS, IDS, **CLOSED)
-    assert set(found.missing_secrets("r1", "schema_registry")) == {
+    deployment = cluster(GROUPS, IDS, **CLOSED)
+    assert set(deployment.missing_secrets("r1", "schema_registry")) == {
         "r1/schema_registry",
         "ca.pem",
         f"the password of {KAFKA_USER}",
         "passwords/schema_registry/admin",
     }
-    assert not with_secrets(found).missing_secrets("r1", "schema_registry")
+    assert not with_secrets(deployment).missing_secrets("r1", "schema_registry")
 
 
 @pytest.mark.parametrize(
@@ -174,15 +176,17 @@ def test_what_is_missing_is_named() -> None:
     ],
 )
 def test_a_subject_is_named_as_serializers_do(entry: dict[str, Any], name: str) -> None:
-    (found,) = schemas.of_settings({schemas.VARIABLE: [entry]}, "")
-    assert found.name == name
+    (subject,) = schemas.of_settings({schemas.VARIABLE: [entry]}, "")
+    assert subject.name == name
 
 
 def test_a_file_is_relative_to_the_directory_of_the_inventory(tmp_path: Path) -> None:
     (tmp_path / "plane.avsc").write_text('{"type": "int"}')
     entry = {"topic": "t", "file": "../plane.avsc"}
-    (found,) = schemas.of_settings({schemas.VARIABLE: [entry]}, str(tmp_path / "inventory" / ".."))
-    assert found.error
+    (subject,) = schemas.of_settings(
+        {schemas.VARIABLE: [entry]}, str(tmp_path / "inventory" / "..")
+    )
+    assert subject.error
     (tmp_path / "inventory").mkdir()
-    (found,) = schemas.of_settings({schemas.VARIABLE: [entry]}, str(tmp_path / "inventory"))
-    assert (found.text, found.error) == ('{"type": "int"}', "")
+    (subject,) = schemas.of_settings({schemas.VARIABLE: [entry]}, str(tmp_path / "inventory"))
+    assert (subject.text, subject.error) == ('{"type": "int"}', "")

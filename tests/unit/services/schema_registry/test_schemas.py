@@ -26,21 +26,21 @@ MESSAGES = 'syntax = "proto3";\npackage f.g;\nmessage Plane {}\n  message Wing {
 
 def subject(directory: Path | str = "", **entry: Any) -> Subject:
     """Read the only subject of an inventory."""
-    (found,) = schemas.of_settings({schemas.VARIABLE: [entry]}, str(directory))
-    return found
+    (read_subject,) = schemas.of_settings({schemas.VARIABLE: [entry]}, str(directory))
+    return read_subject
 
 
 def test_what_an_entry_leaves_out() -> None:
-    found = subject(topic="t")
-    assert (found.present, found.type, found.strategy) == (True, AVRO, TOPIC)
-    assert (found.compatibility, list(found.references)) == ("", [])
-    assert (found.text, found.error, found.name) == (None, "", "t-value")
+    read_subject = subject(topic="t")
+    assert (read_subject.present, read_subject.type, read_subject.strategy) == (True, AVRO, TOPIC)
+    assert (read_subject.compatibility, list(read_subject.references)) == ("", [])
+    assert (read_subject.text, read_subject.error, read_subject.name) == (None, "", "t-value")
 
 
 def test_what_an_entry_says() -> None:
     reference = {"name": "Wing", "subject": "wings", "version": 2}
     latest = {"name": "Tail", "subject": "tails"}
-    found = subject(
+    read_subject = subject(
         topic="t",
         part="key",
         state="absent",
@@ -48,9 +48,13 @@ def test_what_an_entry_says() -> None:
         compatibility="FULL",
         references=[reference, latest],
     )
-    assert (found.present, found.type, found.compatibility) == (False, JSON, "FULL")
-    assert found.name == "t-key"
-    assert found.references == [reference, {**latest, "version": None}]
+    assert (read_subject.present, read_subject.type, read_subject.compatibility) == (
+        False,
+        JSON,
+        "FULL",
+    )
+    assert read_subject.name == "t-key"
+    assert read_subject.references == [reference, {**latest, "version": None}]
 
 
 @pytest.mark.parametrize(
@@ -114,14 +118,14 @@ def test_a_schema_is_text_or_a_mapping() -> None:
 def test_the_schema_of_a_file(tmp_path: Path) -> None:
     (tmp_path / "plane.avsc").write_text(json.dumps(PLANE))
     for file in ("plane.avsc", tmp_path / "plane.avsc"):
-        found = subject(tmp_path, topic="t", file=str(file))
-        assert (json.loads(found.text or ""), found.error) == (PLANE, "")
+        read_subject = subject(tmp_path, topic="t", file=str(file))
+        assert (json.loads(read_subject.text or ""), read_subject.error) == (PLANE, "")
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     (tmp_path / "binary").write_bytes(b"\xff\xfe")
     (tmp_path / "directory").mkdir()
     for file in ("missing", "binary", "directory"):
-        found = subject(tmp_path, topic="t", file=file)
-        assert found.text is None
-        assert str(tmp_path / file) in found.error
+        read_subject = subject(tmp_path, topic="t", file=file)
+        assert read_subject.text is None
+        assert str(tmp_path / file) in read_subject.error

@@ -154,28 +154,28 @@ def test_shared_directories_are_for_the_account_and_the_group_alone() -> None:
 
 
 def test_owned_keys_win_over_the_inventory() -> None:
-    own = {"spark.master": "local", "spark.worker.cleanup.enabled": False}
-    text = spark(["m1"], {}, spark_config=own).spark["w1"].files()[DEFAULTS]["content"]
-    found = parse_properties(text)
-    assert found["spark.master"] == "spark://m1:7077"
-    assert found["spark.worker.cleanup.enabled"] == "false"
+    configured = {"spark.master": "local", "spark.worker.cleanup.enabled": False}
+    text = spark(["m1"], {}, spark_config=configured).spark["w1"].files()[DEFAULTS]["content"]
+    config = parse_properties(text)
+    assert config["spark.master"] == "spark://m1:7077"
+    assert config["spark.worker.cleanup.enabled"] == "false"
 
 
 def test_a_master_is_reached_at_its_own_port() -> None:
     groups = {"spark_masters": ["m1", "m2"], "spark_workers": ["w1"], "zookeeper": ["m1"]}
-    own = {"m1": {"spark_master_port": 7079, "spark_master_ui_port": 8090, "zookeeper_id": 1}}
-    found = cluster(groups, own).spark["w1"]
-    assert found.standalone.master_url == "spark://m1:7079,m2:7077"
-    assert found.standalone.at_masters("spark_master_ui_port") == ["m1:8090", "m2:8080"]
+    variables = {"m1": {"spark_master_port": 7079, "spark_master_ui_port": 8090, "zookeeper_id": 1}}
+    worker = cluster(groups, variables).spark["w1"]
+    assert worker.standalone.master_url == "spark://m1:7079,m2:7077"
+    assert worker.standalone.at_masters("spark_master_ui_port") == ["m1:8090", "m2:8080"]
 
 
 def test_a_worker_offers_its_cores() -> None:
     groups = {"spark_masters": ["m1"], "spark_workers": ["w1", "w2"]}
-    found = cluster(
+    hosts = cluster(
         groups, {"w2": {"spark_worker_cores": 3}}, {name: Facts(cores=8) for name in ("w1", "w2")}
     ).spark
-    assert " --cores 8 " in unit(found["w1"], "worker")
-    assert " --cores 3 " in unit(found["w2"], "worker")
+    assert " --cores 8 " in unit(hosts["w1"], "worker")
+    assert " --cores 3 " in unit(hosts["w2"], "worker")
 
 
 def test_each_role_is_a_unit_with_a_mark_of_its_own() -> None:
@@ -183,7 +183,7 @@ def test_each_role_is_a_unit_with_a_mark_of_its_own() -> None:
     host = cluster(groups).spark["m1"]
     assert host.units == ["spark-master", "spark-history"]
     assert host.marks == [f"/run/{name}/restart-pending" for name in host.units]
-    assert [one for one in host.files() if one.endswith(".service")] == [
+    assert [path for path in host.files() if path.endswith(".service")] == [
         f"/etc/systemd/system/{name}.service" for name in host.units
     ]
 
@@ -220,10 +220,10 @@ def test_a_job_brings_its_package_its_data_and_its_unit(job: Job) -> None:
 
 def test_a_job_connects_to_the_brokers_of_its_inventory(job: Job) -> None:
     groups = {"kafka_brokers": ["k1"], "kafka_controllers": ["k1"], "spark_masters": ["s1"]}
-    own = {"security.protocol": "SASL_SSL", "sasl.jaas.config": "hunter2"}
-    found = cluster(groups, spark_kafka_client_config=own, kafka_node_id=1)
-    entry = of_job(found.spark["s1"], job)["files"][job.kafka_client]
-    assert parse_properties(entry["content"]) == {"bootstrap.servers": "k1:9092", **own}
+    configured = {"security.protocol": "SASL_SSL", "sasl.jaas.config": "hunter2"}
+    deployment = cluster(groups, spark_kafka_client_config=configured, kafka_node_id=1)
+    entry = of_job(deployment.spark["s1"], job)["files"][job.kafka_client]
+    assert parse_properties(entry["content"]) == {"bootstrap.servers": "k1:9092", **configured}
     assert (entry["mode"], entry["group"], entry["secret"]) == ("0640", "spark", True)
 
 

@@ -42,8 +42,8 @@ def with_jobs(*jobs: dict[str, Any], **variables: Any) -> Cluster:
     return spark(["m1"], {}, spark_jobs=list(jobs), **variables)
 
 
-def states(found: Cluster) -> dict[str, dict[str, Any]]:
-    host = found.spark["m1"]
+def states(deployment: Cluster) -> dict[str, dict[str, Any]]:
+    host = deployment.spark["m1"]
     return {job.name: of_job(host, job) for job in host.drivers.jobs}
 
 
@@ -88,9 +88,9 @@ def test_what_reads_avro_comes_with_a_job_that_imports_it(package: Path, program
     helper = "/opt/millrace/jobs/clicks/millrace_avro.py"
     assert helper not in states(with_jobs(job))["clicks"]["files"]
     (package / "stream.py").write_text(program)
-    found = states(with_jobs(job))["clicks"]
-    assert "def decode(" in found["files"][helper]["content"]
-    assert found["ready"]["spark-job-clicks"] == "/run/spark-job-clicks", "it reports nothing"
+    state = states(with_jobs(job))["clicks"]
+    assert "def decode(" in state["files"][helper]["content"]
+    assert state["ready"]["spark-job-clicks"] == "/run/spark-job-clicks", "it reports nothing"
 
 
 def packages_home(host: SparkHost) -> str:
@@ -103,8 +103,8 @@ def test_its_python_packages_are_for_the_python_of_its_host(package: Path) -> No
     (package / "needed.txt").write_text("tabulate==0.9.0 --hash=sha256:0\n")
     job = {"name": "clicks", "source": str(package), "requirements": str(package / "needed.txt")}
     host = with_jobs(job).spark["m1"]
-    found = replace(host, host=replace(host.host, facts=Facts(python="3.13")))
-    assert "3.13" in packages_home(found)
+    with_facts = replace(host, host=replace(host.host, facts=Facts(python="3.13")))
+    assert "3.13" in packages_home(with_facts)
     assert "3.13" not in packages_home(host)
     chosen = with_jobs(job, spark_python_version="3.12").spark["m1"]
     assert "3.12" in packages_home(
@@ -115,11 +115,13 @@ def test_its_python_packages_are_for_the_python_of_its_host(package: Path) -> No
 def test_its_python_packages_are_on_the_path_of_driver_and_executors(package: Path) -> None:
     job = {"name": "clicks", "source": str(package), "requirements": str(package / "needed.txt")}
     (package / "needed.txt").write_text("tabulate==0.9.0 --hash=sha256:0\n")
-    found = with_jobs(job, spark_python_version="3.12")
-    host = found.spark["m1"]
+    deployment = with_jobs(job, spark_python_version="3.12")
+    host = deployment.spark["m1"]
     home = packages_home(host)
     assert "3.12" in home
-    variables = environment(states(found)["clicks"]["files"]["/etc/spark/job-clicks"]["content"])
+    variables = environment(
+        states(deployment)["clicks"]["files"]["/etc/spark/job-clicks"]["content"]
+    )
     assert home in variables["PYTHONPATH"].split(":")
     assert f"spark.executorEnv.PYTHONPATH={home}" in shlex.split(variables["PYSPARK_SUBMIT_ARGS"])
     former = f"{home.rpartition('-')[0]}-0123456789ab"
@@ -143,8 +145,8 @@ def test_it_is_waited_for_until_it_says_that_it_works_if_it_does(
     """Otherwise until its process runs, for which systemd makes the directory."""
     (package / "stream.py").write_text(program)
     job = {"name": "clicks", "source": str(package), "module": "clicks.stream"}
-    found = states(with_jobs(job))["clicks"]["ready"]["spark-job-clicks"]
-    assert found == ("/run/spark-job-clicks/ready" if reports else "/run/spark-job-clicks")
+    ready_file = states(with_jobs(job))["clicks"]["ready"]["spark-job-clicks"]
+    assert ready_file == ("/run/spark-job-clicks/ready" if reports else "/run/spark-job-clicks")
 
 
 def test_a_job_without_requirements_has_no_packages(package: Path) -> None:
@@ -158,12 +160,12 @@ def test_cores_and_memory_are_handed_to_spark(package: Path) -> None:
         {"name": "small", "source": source},
         {"name": "large", "source": source, "cores": 3, "memory": "2g"},
     ]
-    found = {
+    environments = {
         name: environment(state["files"][f"/etc/spark/job-{name}"]["content"])
         for name, state in states(with_jobs(*jobs)).items()
     }
-    assert "--conf" not in found["small"]["PYSPARK_SUBMIT_ARGS"]
-    words = shlex.split(found["large"]["PYSPARK_SUBMIT_ARGS"])
+    assert "--conf" not in environments["small"]["PYSPARK_SUBMIT_ARGS"]
+    words = shlex.split(environments["large"]["PYSPARK_SUBMIT_ARGS"])
     assert words[-1] == "pyspark-shell"
     assert {"spark.cores.max=3", "spark.executor.memory=2g"} <= {*words}
 
@@ -196,30 +198,32 @@ def test_systemd_reads_units_and_arguments_as_they_are_meant(package: Path, tmp_
     words = ["two words", "it's", "100%", "$HOME", "back\\slash", '"', "--to=a;b"]
     job = {"name": "a", "source": str(package), "schedule": "hourly", "arguments": words}
     files = states(with_jobs(job))["a"]["files"]
-    units = {Path(x).name: one["content"] for x, one in files.items() if x.startswith(UNITS)}
+    units = {
+        Path(path).name: entry["content"] for path, entry in files.items() if path.startswith(UNITS)
+    }
     service = units["spark-job-a.service"]
-    found, messages = exposures(tmp_path, {"m1/spark-job-a.service": service})
-    assert found
+    ratings, messages = exposures(tmp_path, {"m1/spark-job-a.service": service})
+    assert ratings
     assert not messages
     for name, text in units.items():
         (tmp_path / name).write_text(text.replace("/usr/bin/python3", "/bin/echo"))
     done = analyze("verify", *[tmp_path / name for name in units])
     assert str(tmp_path) not in done.stderr
-    (line,) = [one for one in service.splitlines() if one.startswith("ExecStart=")]
+    (line,) = [setting for setting in service.splitlines() if setting.startswith("ExecStart=")]
     # Python reads the quotes of this line as systemd does, but for what stands after backslashes.
     expanded = line.replace("%%", "%").replace("$$", "$").replace("\\'", "'\"'\"'")
-    found_words = [one.replace("\\\\", "\\") for one in shlex.split(expanded)]
+    found_words = [word.replace("\\\\", "\\") for word in shlex.split(expanded)]
     assert found_words[-len(words) :] == words
 
 
 def test_what_the_inventory_no_longer_has_is_removed(package: Path) -> None:
     source = str(package)
-    found = with_jobs(
+    deployment = with_jobs(
         {"name": "kept", "source": source},
         {"name": "slower", "source": source, "schedule": "service"},
         {"name": "gone", "source": source, "state": "absent", "kafka_user": "gone"},
     )
-    there = [
+    installed = [
         "spark-job-kept.service",
         "spark-job-slower.service",
         "spark-job-slower.timer",
@@ -227,7 +231,7 @@ def test_what_the_inventory_no_longer_has_is_removed(package: Path) -> None:
         "spark-job-unknown.service",
         "spark-job-unknown.timer",
     ]
-    state = of_former_jobs(found.spark["m1"], there)
+    state = of_former_jobs(deployment.spark["m1"], installed)
     assert state["state"] == "absent"
     assert state["units"] == [
         "spark-job-gone.service",
@@ -246,33 +250,35 @@ def test_a_service_with_another_schedule_is_no_longer_enabled(package: Path) -> 
         {"name": name, "source": str(package), "schedule": schedule}
         for name, schedule in {"a": "service", "b": "once", "c": "daily", "new": "once"}.items()
     ]
-    there = ["spark-job-a.service", "spark-job-b.service", "spark-job-c.service"]
-    state = of_former_jobs(with_jobs(*jobs).spark["m1"], there)
+    installed = ["spark-job-a.service", "spark-job-b.service", "spark-job-c.service"]
+    state = of_former_jobs(with_jobs(*jobs).spark["m1"], installed)
     links = [f"multi-user.target.wants/spark-job-{name}.service" for name in ("b", "c")]
     assert (state["units"], state["removed"]) == (links, [])
 
 
 def test_a_module_that_a_package_has_lost_is_removed(package: Path) -> None:
     host = with_jobs({"name": "a", "source": str(package)}).spark["m1"]
-    there = [path for path in of_job(host, host.drivers.jobs[0])["files"] if path.endswith(".py")]
+    installed = [
+        path for path in of_job(host, host.drivers.jobs[0])["files"] if path.endswith(".py")
+    ]
     lost, of_another = "/opt/millrace/jobs/a/clicks/lost.py", "/opt/millrace/jobs/flights/x.py"
-    state = of_former_jobs(host, ["spark-job-a.service", *there, lost, of_another])
+    state = of_former_jobs(host, ["spark-job-a.service", *installed, lost, of_another])
     assert (state["units"], state["removed"]) == ([], [lost])
 
 
 def test_a_host_without_drivers_keeps_no_job(package: Path) -> None:
-    found = with_jobs({"name": "kept", "source": str(package)})
-    state = of_former_jobs(found.spark["w1"], ["spark-job-kept.service"])
+    deployment = with_jobs({"name": "kept", "source": str(package)})
+    state = of_former_jobs(deployment.spark["w1"], ["spark-job-kept.service"])
     assert state["units"] == ["spark-job-kept.service"]
 
 
 def test_only_jobs_of_the_inventory_are_known_as_such(package: Path) -> None:
     host = with_jobs({"name": "a", "source": str(package)}).spark["m1"]
     (mine,) = host.drivers.jobs
-    other = Job("b", "clicks", str(package))
+    foreign_job = Job("b", "clicks", str(package))
     path = f"{UNITS}/spark-job-{{}}.service"
     assert "X-Millrace-Job" in of_job(host, mine)["files"][path.format("a")]["content"]
-    assert "X-Millrace-Job" not in of_job(host, other)["files"][path.format("b")]["content"]
+    assert "X-Millrace-Job" not in of_job(host, foreign_job)["files"][path.format("b")]["content"]
 
 
 @pytest.mark.parametrize(

@@ -25,13 +25,13 @@ GROUPS = {"spark_masters": ["m1"], "spark_workers": ["w1"], "spark_metastore": [
 SESSIONS = "/etc/spark/client/spark-defaults.conf"
 DERBY = "/var/lib/spark/metastore/derby.properties"
 URL = "spark.hadoop.javax.jdo.option.ConnectionURL"
-PASSWORD = "spark.hadoop.javax.jdo.option.ConnectionPassword"  # noqa: S105 - the name of a key
+PASSWORD = "spark.hadoop.javax.jdo.option.ConnectionPassword"
 
 
 def files(host: str = "w1", *, catalog: bool = True, **variables: Any) -> dict[str, Any]:
     groups = GROUPS if catalog else {k: v for k, v in GROUPS.items() if k != "spark_metastore"}
-    found = with_secrets(cluster(groups, {}, **{"spark_security": "standard", **variables}))
-    return dict(desired.of_service(found, host, "spark")["files"])
+    deployment = with_secrets(cluster(groups, {}, **{"spark_security": "standard", **variables}))
+    return dict(desired.of_service(deployment, host, "spark")["files"])
 
 
 def session(**variables: Any) -> dict[str, str]:
@@ -45,33 +45,33 @@ def test_members_of_the_group_alone_read_the_properties() -> None:
 
 
 def test_sessions_take_what_all_applications_have() -> None:
-    own = {"spark.sql.shuffle.partitions": 7, "spark.cores.max": 5}
-    found = session(spark_config=own)
-    assert found["spark.sql.shuffle.partitions"] == "7"
-    assert found["spark.cores.max"] == "5"
-    assert found["spark.authenticate.secret"]
-    assert found["spark.eventLog.dir"].endswith("/events")
+    configured = {"spark.sql.shuffle.partitions": 7, "spark.cores.max": 5}
+    session_config = session(spark_config=configured)
+    assert session_config["spark.sql.shuffle.partitions"] == "7"
+    assert session_config["spark.cores.max"] == "5"
+    assert session_config["spark.authenticate.secret"]
+    assert session_config["spark.eventLog.dir"].endswith("/events")
     assert int(session()["spark.cores.max"]) > 0
 
 
 def test_sessions_have_no_part_of_the_services() -> None:
     """Neither the key of their web interfaces nor how masters recover; nor a master."""
-    wanted = files()
+    written = files()
     assert not {"spark.master", "spark.deploy.recoveryMode", "spark.history.ui.port"} & {*session()}
-    service = parse_properties(wanted["/etc/spark/spark-defaults.conf"]["content"])
+    service = parse_properties(written["/etc/spark/spark-defaults.conf"]["content"])
     assert session()[UI_KEY] != service[UI_KEY]
-    token = wanted["/etc/spark/client/ui-token"]
+    token = written["/etc/spark/client/ui-token"]
     assert token["content"].strip() == bearer_token(session()[UI_KEY])
     assert token["secret"]
 
 
 def test_the_server_of_the_catalog_wants_the_password_that_sessions_have() -> None:
-    on_server, found = files("m1"), session(spark_metastore_port=1528)
+    on_server, session_config = files("m1"), session(spark_metastore_port=1528)
     server = parse_properties(on_server[DERBY]["content"])
-    assert server["derby.user.spark"] == found[PASSWORD] != ""
+    assert server["derby.user.spark"] == session_config[PASSWORD] != ""
     assert server["derby.connection.requireAuthentication"] == "true"
-    assert found[URL].startswith("jdbc:derby://m1:1528/")
-    assert ";ssl=" in found[URL]
+    assert session_config[URL].startswith("jdbc:derby://m1:1528/")
+    assert ";ssl=" in session_config[URL]
     assert (on_server[DERBY]["mode"], on_server[DERBY]["secret"]) == ("0640", True)
     unit = on_server["/etc/systemd/system/spark-metastore.service"]["content"]
     assert " -h m1 -p 1527 -ssl basic " in unit
@@ -79,9 +79,9 @@ def test_the_server_of_the_catalog_wants_the_password_that_sessions_have() -> No
 
 
 def test_the_catalog_of_an_open_spark_is_open() -> None:
-    found = session(spark_security="open")
-    assert found[URL].startswith("jdbc:derby://m1:1527/")
-    assert PASSWORD not in found
+    session_config = session(spark_security="open")
+    assert session_config[URL].startswith("jdbc:derby://m1:1527/")
+    assert PASSWORD not in session_config
     unit = files("m1", spark_security="open")["/etc/systemd/system/spark-metastore.service"]
     assert " -ssl off " in unit["content"]
     assert "ExecStartPre" not in unit["content"]
@@ -93,28 +93,32 @@ def test_without_a_catalog_sessions_keep_their_own() -> None:
 
 def test_clients_of_connect_show_a_token_on_loopback() -> None:
     groups = {**GROUPS, "spark_connect": ["w1"]}
-    found = with_secrets(cluster(groups, {}, spark_security="standard"))
-    wanted = desired.of_service(found, "w1", "spark")["files"]
-    unit = wanted["/etc/systemd/system/spark-connect.service"]["content"]
-    environment = wanted["/etc/spark/connect-environment"]
+    deployment = with_secrets(cluster(groups, {}, spark_security="standard"))
+    written = desired.of_service(deployment, "w1", "spark")["files"]
+    unit = written["/etc/systemd/system/spark-connect.service"]["content"]
+    environment = written["/etc/spark/connect-environment"]
     assert "binding.address=127.0.0.1 " in unit
     assert "EnvironmentFile=/etc/spark/connect-environment\n" in unit
     assert 'SPARK_CONF_DIR="/etc/spark/client"' in environment["content"]
     assert "(token)" in environment["content"]
     assert "(token)" not in unit
     assert (environment["mode"], environment["secret"]) == ("0640", True)
-    [port] = [x for x in found.spark["w1"].listening if x.name == "spark_connect_port"]
+    [port] = [
+        candidate
+        for candidate in deployment.spark["w1"].listening
+        if candidate.name == "spark_connect_port"
+    ]
     assert port.callers == ("loopback",)
 
 
 def test_secrets_are_made_for_what_there_is() -> None:
     groups = {**GROUPS, "spark_connect": ["w1"]}
-    found = cluster(groups, {}, spark_security="standard").spark
-    every = {security.SPARK_SESSION_UI_KEY, security.SPARK_METASTORE, security.SPARK_CONNECT}
-    assert every <= {*found["w1"].security.missing}
-    assert security.SPARK_CONNECT not in found["m1"].security.missing
+    spark_hosts = cluster(groups, {}, spark_security="standard").spark
+    needed = {security.SPARK_SESSION_UI_KEY, security.SPARK_METASTORE, security.SPARK_CONNECT}
+    assert needed <= {*spark_hosts["w1"].security.missing}
+    assert security.SPARK_CONNECT not in spark_hosts["m1"].security.missing
     alone = cluster({"spark_masters": ["m1"]}, {}, spark_security="standard").spark["m1"]
-    assert every & {*alone.security.missing} == {security.SPARK_SESSION_UI_KEY}
+    assert needed & {*alone.security.missing} == {security.SPARK_SESSION_UI_KEY}
     assert not cluster(groups, {}, spark_security="open").spark["w1"].security.missing
 
 
@@ -131,7 +135,7 @@ def command(tmp_path: Path) -> Any:
         target.write_text('#!/bin/sh\necho "${MASTER:-none} $SPARK_CONF_DIR $(umask) $*"\n')
         target.chmod(0o755)
         environment = {"SPARK_CONF_DIR": str(tmp_path), **environment, "PATH": "/usr/bin:/bin"}
-        return subprocess.run(  # noqa: S603 - the launcher
+        return subprocess.run(
             ["/bin/sh", tmp_path / name, *words],
             env=environment,
             capture_output=True,

@@ -34,11 +34,11 @@ def test_every_member_has_the_same_ensemble() -> None:
 
 
 def test_a_member_knows_its_own_number_and_directory() -> None:
-    found = ensemble()
-    assert found["z2"].files()["/data/zk/myid"]["content"] == "2\n"
-    assert found["z2"].config["dataDir"] == "/data/zk"
-    assert found["z2"].data_directories == [("zookeeper_data_dir", "/data/zk")]
-    assert found["z2"].ports["zookeeper_client_port"] == 2281
+    members = ensemble()
+    assert members["z2"].files()["/data/zk/myid"]["content"] == "2\n"
+    assert members["z2"].config["dataDir"] == "/data/zk"
+    assert members["z2"].data_directories == [("zookeeper_data_dir", "/data/zk")]
+    assert members["z2"].ports["zookeeper_client_port"] == 2281
 
 
 def test_a_later_layer_wins() -> None:

@@ -35,12 +35,12 @@ MASTER = "/etc/spark/certificates/zookeeper.pem"
 
 
 def closed(**variables: Any) -> Cluster:
-    own = {"kafka_version": "3.9.2", "zookeeper_security": "standard", **variables}
-    return with_secrets(cluster(GROUPS, OWN, **own))
+    settings = {"kafka_version": "3.9.2", "zookeeper_security": "standard", **variables}
+    return with_secrets(cluster(GROUPS, OWN, **settings))
 
 
-def environment(found: Cluster, host: str) -> str:
-    return str(found.spark[host].files()["/etc/spark/environment"]["content"])
+def environment(deployment: Cluster, host: str) -> str:
+    return str(deployment.spark[host].files()["/etc/spark/environment"]["content"])
 
 
 def test_a_member_has_no_port_without_tls() -> None:
@@ -67,10 +67,10 @@ def test_members_trust_clients_at_the_clients_port_alone() -> None:
 
 
 def test_an_open_ensemble_knows_nothing_of_certificates() -> None:
-    found = closed(zookeeper_security="open")
-    assert found.identities == []
-    assert "-Dzookeeper" not in environment(found, "s1")
-    for service in (found.zookeeper["z1"], found.kafka["b1"]):
+    deployment = closed(zookeeper_security="open")
+    assert deployment.identities == []
+    assert "-Dzookeeper" not in environment(deployment, "s1")
+    for service in (deployment.zookeeper["z1"], deployment.kafka["b1"]):
         assert not [key for key in service.config if "ssl" in key.lower()]
         assert not [path for path in service.files() if path.endswith("zookeeper.pem")]
 
@@ -100,41 +100,41 @@ def test_brokers_protect_their_nodes_and_the_inventory_wins() -> None:
     config = closed().kafka["b1"].config
     assert config["zookeeper.ssl.keystore.location"] == BROKER
     assert config["zookeeper.set.acl"] is True
-    own = closed(kafka_config={"zookeeper.set.acl": False}).kafka["b1"].config
-    assert own["zookeeper.set.acl"] is False
+    configured = closed(kafka_config={"zookeeper.set.acl": False}).kafka["b1"].config
+    assert configured["zookeeper.set.acl"] is False
 
 
 def test_a_broker_with_controllers_is_no_client() -> None:
     groups = {**GROUPS, "kafka_controllers": ["b1"]}
-    found = cluster(groups, OWN, zookeeper_security="standard")
-    assert found.kafka["b1"].identity is None
-    assert not [key for key in found.kafka["b1"].config if key.startswith("zookeeper.")]
+    deployment = cluster(groups, OWN, zookeeper_security="standard")
+    assert deployment.kafka["b1"].identity is None
+    assert not [key for key in deployment.kafka["b1"].config if key.startswith("zookeeper.")]
 
 
 def test_of_spark_only_masters_that_elect_one_are_clients() -> None:
-    found = closed()
-    assert f"-Dzookeeper.ssl.keyStore.location={MASTER}" in environment(found, "s1")
-    assert "-Dzookeeper" not in environment(found, "w1")
+    deployment = closed()
+    assert f"-Dzookeeper.ssl.keyStore.location={MASTER}" in environment(deployment, "s1")
+    assert "-Dzookeeper" not in environment(deployment, "w1")
     alone = cluster({**GROUPS, "spark_masters": ["s1"]}, OWN, zookeeper_security="standard")
     assert alone.spark["s1"].identity is None
 
 
 def test_health_is_asked_with_the_members_certificate() -> None:
-    asked = of_module("zookeeper_health", closed(), "z1")
-    assert asked["certificate"] == MEMBER
-    assert asked["authority"].endswith(zookeeper_tls.AUTHORITY_FILE)
+    options = of_module("zookeeper_health", closed(), "z1")
+    assert options["certificate"] == MEMBER
+    assert options["authority"].endswith(zookeeper_tls.AUTHORITY_FILE)
     assert "certificate" not in of_module(
         "zookeeper_health", closed(zookeeper_security="open"), "z1"
     )
 
 
 def test_what_a_service_lacks_is_named() -> None:
-    found = cluster(GROUPS, OWN, kafka_version="3.9.2", zookeeper_security="standard")
+    deployment = cluster(GROUPS, OWN, kafka_version="3.9.2", zookeeper_security="standard")
     for host, product in (("z1", "zookeeper"), ("b1", "kafka"), ("s1", "spark")):
-        missing = found.missing_secrets(host, product)
+        missing = deployment.missing_secrets(host, product)
         of_member = [zookeeper_tls.CLIENTS_AUTHORITY_FILE] if host == "z1" else []
         assert missing == [f"{host}/ensemble-{product}", zookeeper_tls.AUTHORITY_FILE, *of_member]
-    assert found.missing_secrets("w1", "spark") == []
+    assert deployment.missing_secrets("w1", "spark") == []
 
 
 @pytest.mark.parametrize(

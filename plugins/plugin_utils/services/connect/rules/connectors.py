@@ -105,7 +105,7 @@ def _connector_class(_: Cluster, __: Worker, connector: Connector) -> Findings:
     if not connector.given.get(CLASS):
         near = nearest(CLASS, list(map(str, connector.given)))
         hint = f" It has {near}." if near else ""
-        fix = f"Set {CLASS} to one of docs/connect.md, or of a plugin of your own."
+        fix = f"Set {CLASS} to one of docs/operate/connect.md, or of a plugin of your own."
         yield Finding(f"{connector.name} has no {CLASS}.{hint}", fix, _at(connector, "config"))
 
 

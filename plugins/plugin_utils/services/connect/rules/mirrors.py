@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from .....module_utils.formats import pem
 from .....module_utils.formats.values import by_name, listing
+from ....cluster import x509
 from ....cluster.cluster import Cluster
 from ....rules.engine import Finding, Findings, rule
 from ....rules.shared import parts, shared_values
@@ -97,7 +97,7 @@ def _mirror_login(_: Worker, mirror: Mirror) -> Findings:
         has = listing(key for key in login if key not in missing)
         problem = f"It has {has} and no {listing(missing, 'or')}."
         yield Finding(problem, f"Set {listing(missing)}, too.", _at(mirror, missing[0]))
-    elif mirror.authority and not pem.readable(mirror.authority):
+    elif mirror.authority and not x509.readable(mirror.authority):
         fix = "Set it to the text of the file ca.pem, which begins with BEGIN CERTIFICATE."
         yield Finding("It contains no certificate.", fix, _at(mirror, "ca"))
     elif any(sign in mirror.user + mirror.password for sign in '"\\\n'):

@@ -64,5 +64,5 @@ def _connect_repeats(_: Worker, setting: Property) -> Findings:
 def _connect_without_openssl(host: InspectedHost) -> Findings:
     """The worker's REST interface reads no PEM: at each start OpenSSL makes a key store of it."""
     worker = host.cluster.connect.get(host.name)
-    if worker and worker.is_secured and not host.found.openssl:
+    if worker and worker.is_secured and not host.inspection.software.openssl:
         yield Finding("The program openssl is not installed.", "Install the package openssl.")

@@ -10,6 +10,7 @@ from .....module_utils.formats.pem import is_for
 from .....module_utils.formats.values import listing
 from .....module_utils.host import key_stores
 from .....module_utils.host.certificate_expiry import DAYS_TO_RENEW, LEAST_DAYS
+from ....cluster.x509 import store_facts
 from ....rules.engine import Checked, Finding, Findings, host_rule, rule
 from ....rules.inspection import Certificate, InspectedHost
 from ....rules.shared import nodes_as_written, place
@@ -44,7 +45,7 @@ def _inline_key(node: KafkaNode) -> Findings:
         result = key_stores.inline_store(
             key, chain, store.password, store.authorities, mutual=store.mutual
         )
-        certificate = Certificate(_CHAIN, **result)
+        certificate = Certificate(_CHAIN, **store_facts(result))
         for finding in (*_faults(certificate), *_name_missing(node, certificate, listeners)):
             yield replace(finding, where=_place(node, listeners[0][0]))
 
@@ -74,7 +75,7 @@ def _misplaced(config: Mapping[str, Any]) -> tuple[str, str] | None:
 
 def _certificates(host: InspectedHost) -> Checked:
     """Yield each store that was found on a host."""
-    return ((host, certificate) for certificate in host.found.certificates)
+    return ((host, certificate) for certificate in host.inspection.kafka.certificates)
 
 
 def _located(host: InspectedHost, certificate: Certificate, findings: Findings) -> Findings:

@@ -265,7 +265,7 @@ def _zookeeper_migration(node: KafkaNode) -> Findings:
     """
     if node.mode == "zookeeper" and is_true(node.config.get(_MIGRATION)):
         fix = "Delete it; a cluster goes to KRaft as a new one, whose topics a mirror fills "
-        fix += "(docs/mirroring.md)."
+        fix += "(docs/operate/mirroring.md)."
         yield Finding(f"{_MIGRATION} is true.", fix, place(node, _MIGRATION))
 
 

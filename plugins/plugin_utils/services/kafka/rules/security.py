@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .....module_utils.formats.pem import identities
 from .....module_utils.formats.values import integer, is_true, listing
 from ....cluster import secret_store, transition
 from ....cluster.ca_change import signing
 from ....cluster.cluster import Cluster
-from ....cluster.service import Service
+from ....cluster.service import Part, Service
+from ....cluster.x509 import identities, identities_of
 from ....rules.engine import Finding, Findings, host_rule, hosts_rule, rule
 from ....rules.inspection import InspectedHost
-from ....rules.shared import MODES, all_services, differing, nodes, nodes_as_written, place
-from ...monitoring.packaged import Packaged
+from ....rules.shared import MODES, differing, nodes, nodes_as_written, place
 from ...spark.security import UI_FILTERS
 from .. import stores
 from ..listeners import ENDED, Listener
 from ..node import KafkaNode
-from ..security import AUTHORIZER, AUTHORIZERS, STANDARD
+from ..security import AUTHORIZER, AUTHORIZERS
 from .principals import (
     EVERYBODY_MAY,
     asked_for_certificates,
@@ -40,24 +39,23 @@ def _authorizer_mode(node: KafkaNode) -> Findings:
 @rule("open-to-everybody")
 def _open_to_everybody(cluster: Cluster) -> Findings:
     """Whoever reaches the address may read, write and administer, and run code on Spark's hosts."""
-    open_to_all: dict[str, dict[str, Service | Packaged]] = {}
-    host_services: list[tuple[str, Service | Packaged]] = [*all_services(cluster)]
-    host_services += [*cluster.metrics.items(), *cluster.monitoring.items()]
-    for host, service in host_services:
-        if service.is_open and not _asks_who_connects(service):
-            open_to_all.setdefault(service.product, {})[host] = service
-    for product, services in open_to_all.items():
+    for product, parts in cluster.by_product.items():
+        services: dict[str, Part] = {
+            host: part
+            for host, part in parts.items()
+            if part.is_open and not _asks_who_connects(part)
+        }
         addresses = {
             address
             for host, service in services.items()
             for address in _reached(cluster, host, service)
         }
         if addresses:
-            problem = f"{next(iter(services.values())).title} is open, and the internet reaches "
+            service = next(iter(services.values()))
+            problem = f"{service.title} is open, and the internet reaches "
             problem += f"{'addresses' if len(addresses) > 1 else 'an address'} of it, "
             problem += f"{listing(sorted(addresses))}."
-            closed = getattr(next(iter(services.values())), "closed", STANDARD)
-            fix = f"Set {product}_security: {closed}, or private addresses."
+            fix = f"Set {product}_security: {service.closed}, or private addresses."
             yield Finding(problem, fix, f"{product}_security", tuple(services))
     if reached := _reached_although_closed(cluster):
         [listener, *_] = [
@@ -97,15 +95,15 @@ def _opened_again(cluster: Cluster) -> Findings:
             yield Finding(problem, fix, place(node, EVERYBODY_MAY), (host,))
 
 
-def _reached(cluster: Cluster, host: str, service: Service | Packaged) -> list[str]:
+def _reached(cluster: Cluster, host: str, service: Part) -> list[str]:
     """Return the addresses by which the internet reaches a service."""
     ports = [integer(listener.port) or 0 for listener in service.listening]
     return sorted(cluster.public_addresses(host, ports))
 
 
-def _asks_who_connects(service: Service | Packaged) -> bool:
+def _asks_who_connects(service: Part) -> bool:
     """Return whether a service is closed by properties of the inventory, though it is `open`."""
-    if isinstance(service, Packaged):
+    if not isinstance(service, Service):
         return False
     if isinstance(service, KafkaNode):
         return all(_asks_for_identity(service, listener) for listener in service.listeners.all)
@@ -137,17 +135,17 @@ def _protocol_between_nodes(host: InspectedHost) -> Findings:
     """While nodes are restarted one after the other, those with the old configuration and those
     with the new one talk to each other: both need both listeners, with the same protocols.
     """
-    node = host.kafka
+    node, deployed = host.kafka, host.inspection.kafka
     if node is None or not any(directory.meta for _, directory in host.data()):
         return
     listeners = (*node.listeners.brokers, *node.listeners.controllers)
     new = {listener.name.upper(): listener.protocol for listener in listeners}
-    old = {name.upper(): protocol for name, protocol in host.found.protocols.items()}
+    old = {name.upper(): protocol for name, protocol in deployed.protocols.items()}
     configured = {
         "brokers": node.listeners.between_brokers,
         "controllers": node.listeners.controller.name,
     }
-    for role, name in host.found.between_nodes.items():
+    for role, name in deployed.between_nodes.items():
         before, after = name.upper(), configured[role].upper()
         if any(
             old.get(listener_name) != new.get(listener_name) for listener_name in (before, after)
@@ -165,7 +163,7 @@ def _security_change_differs(host: InspectedHost) -> Findings:
     """What nodes listen on while an open cluster is closed follows from the record of secure.yml:
     with an earlier one, or none, clients would lose their listener, or get back one that is closed.
     """
-    node, protocols = host.kafka, host.found.protocols
+    node, protocols = host.kafka, host.inspection.kafka.protocols
     if node is None or not protocols or not any(directory.meta for _, directory in host.data()):
         return
     change, record = node.listeners.change, node.listeners.change_record
@@ -188,7 +186,7 @@ def _security_change_differs(host: InspectedHost) -> Findings:
         for name, protocol in protocols.items()
         if protocol == "PLAINTEXT" and name not in configured
     ]
-    if set(opened) & set(host.found.between_nodes.values()):
+    if set(opened) & set(host.inspection.kafka.between_nodes.values()):
         return  # protocol-between-nodes
     if node.is_secured and not change and not ending and opened:
         problem = f"The node has the open listener {listing(opened)}, which would be closed."
@@ -216,7 +214,7 @@ def _authorizer_new(host: InspectedHost) -> Findings:
     if node is None or not any(directory.meta for _, directory in host.data()):
         return
     preset = node.config.get(AUTHORIZER) and not node.properties.layer_of(AUTHORIZER)
-    if host.found.authorizer == "" and preset and not node.listeners.change:
+    if host.inspection.kafka.authorizer == "" and preset and not node.listeners.change:
         problem = "The node runs without an authorizer, and kafka_security would set one."
         fix = "Set kafka_security: open to leave the cluster as it is, or, in kafka_config, "
         fix += f"{AUTHORIZER} and, until all clients have grants, "
@@ -232,15 +230,16 @@ def _authority_differs(host: InspectedHost) -> Findings:
     node = host.kafka
     if node is None or not node.security.keys_are_ours or not node.secrets.authority:
         return
+    deployed = host.inspection.kafka
     # While the CA is changed a node may have the phase before, or the one that is gone back from.
     pairs = (
-        (host.found.authorities, signing(node.secrets), "does not trust the CA that signs with"),
-        (host.found.signed_by, node.secrets.authority, "has a certificate of another CA than"),
+        (deployed.authorities, signing(node.secrets), "does not trust the CA that signs with"),
+        (deployed.signed_by, node.secrets.authority, "has a certificate of another CA than"),
     )
     wrong = [
         how
-        for host_identities, ours, how in pairs
-        if host_identities and not {*host_identities} & {*identities(ours)}
+        for certificates, ours, how in pairs
+        if (deployed_by := identities_of(certificates)) and not deployed_by & {*identities(ours)}
     ]
     if wrong:
         problem = f"The node {wrong[0]} {node.secrets.directory}."
@@ -268,7 +267,9 @@ def _secrets_older(hosts: Sequence[InspectedHost]) -> Findings:
     """
     secrets = hosts[0].cluster.inventory.secrets
     recorded = {
-        host.name: secret_store.deployed_with(host.found.secrets, host.cluster.deployed(host.name))
+        host.name: secret_store.deployed_with(
+            host.inspection.secrets, host.cluster.deployed(host.name)
+        )
         for host in hosts
     }
     newer = secret_store.newer_hosts(secrets.store, recorded)

@@ -158,7 +158,7 @@ def _spark_secret_differs(host: InspectedHost) -> Findings:
     """Services are restarted one by one, and those with another secret, or none, could not talk to
     them, nor could running jobs.
     """
-    deployed = host.found.spark_secret
+    deployed = host.inspection.spark.secret
     if host.spark is None or deployed is None or SPARK_SECRET in host.spark.security.missing:
         return  # one that is not made yet is compared later
     secret = str(host.spark.config.get(SECRET) or "")
@@ -483,7 +483,8 @@ def _spark_python(host: InspectedHost) -> Findings:
 
 def _python(host: InspectedHost) -> tuple[int, ...]:
     """Return the version of the Python that drivers and executors run."""
-    return host.found.system_python or host.found.python
+    inspection = host.inspection
+    return inspection.spark.python or inspection.system.python
 
 
 @host_rule("spark-python-other", where=_PACKAGES_FOR)
@@ -533,7 +534,7 @@ def _spark_shared_misspelt(host: InspectedHost) -> Findings:
     if directory is None or directory.fstype.startswith(_NETWORK):
         return
     names = PurePosixPath(directory.path).parts
-    for mount in host.found.mount_points:
+    for mount in host.inspection.disks.mount_points:
         depth = len(PurePosixPath(mount).parts)
         written = str(PurePosixPath(*names[:depth]))
         if depth > 1 and written != mount and nearest(written, [mount], _ALIKE):
@@ -561,7 +562,7 @@ def _spark_shared_differs(hosts: Sequence[InspectedHost]) -> Findings:
     # Where nothing is mounted on any host, no mount was lost: spark-shared-local says it.
     if all(_on_own_disk(at) for _, at in directories.values()):
         return
-    ids = {name: host.found.shared_id for name, (host, _) in directories.items()}
+    ids = {name: host.inspection.spark.shared_id for name, (host, _) in directories.items()}
     by_id = holders(ids)
     if len(by_id) > 1 and any(by_id):
         marked = [names for number, names in by_id.items() if number]

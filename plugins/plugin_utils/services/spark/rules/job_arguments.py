@@ -1,38 +1,40 @@
-"""What is wrong with the arguments of a program, by how it declares them with argparse.
+"""What argparse says of the arguments of a program, by how its text declares them.
 
-The text is read and not run: the control node need not have what the program imports.
+The text is read and not run: the control node need not have what the program imports, which may do
+anything before it reads its arguments. They are judged by argparse itself.
 """
 
 from __future__ import annotations
 
+import argparse
 import ast
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-
-from .....module_utils.formats.key_table import nearest
+from collections.abc import Sequence
+from typing import Any, NoReturn
 
 _ELSEWHERE = {"parse_known_args", "parse_known_intermixed_args", "add_subparsers"}
 _UNUSUAL = {"parents", "prefix_chars", "fromfile_prefix_chars", "allow_abbrev", None}
 _PARSERS = {"ArgumentParser", "add_argument_group", "add_mutually_exclusive_group"}
+_TYPES = {"int": int, "float": float}
+_ENDING = {"help": "store_true", "version": "store_true"}  # without their output
 
 
-@dataclass(frozen=True)
-class Argument:
-    """An argument of a program."""
-
-    names: tuple[str, ...]
-    """Those of a positional one do not begin with `-`."""
-    required: bool
-    takes_several: bool
-
-    @property
-    def is_option(self) -> bool:
-        """Whether it is given by its name."""
-        return self.names[0].startswith("-")
+class RefusedError(Exception):
+    """argparse refuses arguments; the text is its message."""
 
 
-def declared(text: str) -> list[Argument] | None:
-    """Return the arguments of a program; None if they cannot be read from its text.
+class Parser(argparse.ArgumentParser):
+    """A parser with the arguments of a program, which does not end the process."""
+
+    names: tuple[str, ...] = ()
+    """The longest name of each argument."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise what argparse would print before it ends the program."""
+        raise RefusedError(message)
+
+
+def declared(text: str) -> Parser | None:
+    """Return a parser with the arguments of a program; None if its text does not have them.
 
     That is so unless it has one parser, not passed to a function, and names that are literals.
     """
@@ -40,16 +42,45 @@ def declared(text: str) -> list[Argument] | None:
         tree = ast.parse(text)
     except (SyntaxError, ValueError):
         return None
-    calls = [(_name(node), node) for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    nodes = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    calls = [(_name(node), node) for node in sorted(nodes, key=_place)]
     names = [name for name, _ in calls]
     parsers = [node for name, node in calls if name == "ArgumentParser"]
     if len(parsers) != 1 or "parse_args" not in names or not _ELSEWHERE.isdisjoint(names):
         return None
     if not _UNUSUAL.isdisjoint(word.arg for word in parsers[0].keywords) or _is_shared(tree):
         return None
-    arguments = [_argument(node) for name, node in calls if name == "add_argument"]
-    readable = [argument for argument in arguments if argument]
-    return readable if len(readable) == len(arguments) else None
+    parser = Parser(add_help=False, usage="", conflict_handler="resolve")
+    try:
+        parser.add_argument("-h", "--help", action="store_true")
+        for name, node in calls:
+            if name == "add_argument":
+                aliases = _names(node)
+                parser.add_argument(*aliases, **_keywords(node))
+                parser.names += (max(aliases, key=len),)
+    except (ValueError, TypeError, argparse.ArgumentError):
+        return None
+    return parser
+
+
+def refusal(parser: Parser, words: Sequence[str]) -> str:
+    """Return why argparse refuses the arguments of a program, empty if it takes them.
+
+    Of an argument that it does not know its value is left out, which may be a secret.
+    """
+    try:
+        parser.parse_args(words)
+    except RefusedError as error:
+        message = str(error)
+        for word in words:
+            message = message.replace(word, word.partition("=")[0])
+        return message
+    return ""
+
+
+def _place(node: ast.Call) -> tuple[int, int]:
+    """Return where the function of a call ends: `add_argument` of a chain follows its group's."""
+    return node.func.end_lineno or 0, node.func.end_col_offset or 0
 
 
 def _name(call: ast.Call) -> str:
@@ -79,58 +110,42 @@ def _is_shared(tree: ast.Module) -> bool:
     )
 
 
-def _argument(call: ast.Call) -> Argument | None:
-    names = [argument.value for argument in call.args if isinstance(argument, ast.Constant)]
+def _names(call: ast.Call) -> list[str]:
+    """Return the names of an argument.
+
+    Raises:
+        ValueError: they are no literals.
+
+    """
+    names = [ast.literal_eval(argument) for argument in call.args]
+    if not names or not all(isinstance(name, str) for name in names):
+        message = "an argument without a name"
+        raise ValueError(message)
+    return names
+
+
+def _keywords(call: ast.Call) -> dict[str, Any]:
+    """Return what an argument is declared with, but for what only the program can compute.
+
+    Raises:
+        ValueError: which words it takes depends on that.
+
+    """
     keywords = {word.arg: word.value for word in call.keywords}
-    literal = len(names) == len(call.args) and all(isinstance(name, str) for name in names)
-    action = keywords.get("action", ast.Constant("store"))
-    # An action that is a class may add names, as BooleanOptionalAction does.
-    if not names or not literal or None in keywords or not isinstance(action, ast.Constant):
-        return None
-    required = keywords.get("required")
-    return Argument(
-        tuple(map(str, names)),
-        isinstance(required, ast.Constant) and required.value is True,
-        "nargs" in keywords,
-    )
-
-
-def problems(arguments: Sequence[Argument], words: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield what is wrong with arguments, and what to write, as argparse would refuse them."""
-    options = [argument for argument in arguments if argument.is_option]
-    option_names = ["--help", *(name for option in options for name in option.names)]
-    no_others = all(argument.is_option and not argument.takes_several for argument in arguments)
-    present: set[str] = set()
-    before = ""
-    for word in words:
-        name = word.partition("=")[0]
-        if name == "--":
-            return
-        if name.startswith("--"):
-            # A beginning is enough, if it is that of one alone.
-            matches = (
-                [name]
-                if name in option_names
-                else [option_name for option_name in option_names if option_name.startswith(name)]
-            )
-            if len(matches) != 1:
-                near = nearest(name, option_names)
-                yield f"has no argument {name}", f"Write {near}." if near else f"Delete {name}."
-                matches = [near]
-            present.update(matches)
-        elif name.startswith("-"):
-            present.update((name, name[:2]))  # its value may follow without a blank
-        elif no_others and not _may_have_value(before):
-            yield f"has no place for the argument {word}", f"Delete {word}."
-        before = word
-    for option in options:
-        if option.required and present.isdisjoint(option.names):
-            yield (
-                f"needs the argument {option.names[0]}",
-                f"Add {option.names[0]}=... to arguments.",
-            )
-
-
-def _may_have_value(word: str) -> bool:
-    """Return whether the next word may belong to this one."""
-    return word.startswith("-") and "=" not in word
+    if None in keywords:
+        message = "keywords of a dictionary"
+        raise ValueError(message)
+    result: dict[str, Any] = {
+        key: ast.literal_eval(keywords[key]) for key in ("action", "nargs") if key in keywords
+    }
+    if result.get("action") in _ENDING:
+        result["action"] = _ENDING[result["action"]]
+    kind = keywords.get("type")
+    if isinstance(kind, ast.Name) and kind.id in _TYPES:
+        result["type"] = _TYPES[kind.id]
+    # Choices are compared with what another type makes of a word.
+    readable = ("required", "default", *(("choices",) if kind is None or "type" in result else ()))
+    for key in readable:
+        if isinstance(keywords.get(key), (ast.Constant, ast.List, ast.Tuple)):
+            result[key] = ast.literal_eval(keywords[key])
+    return result

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-import zoneinfo
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from .....module_utils.formats.key_table import nearest
@@ -12,7 +11,8 @@ from .....module_utils.formats.values import integer, listing
 from ....cluster.cluster import Cluster
 from ....cluster.jvm_options import heap_mb
 from ....cluster.registry import KAFKA_USERS
-from ....rules.engine import Finding, Findings, rule
+from ....rules.engine import Finding, Findings, host_rule, rule
+from ....rules.inspection import InspectedHost
 from ....rules.shared import falls_back_to_default, one_value, shared_values
 from ...connect.connectors import allows
 from ...kafka.rules.users import wrong_grants, wrong_name
@@ -28,24 +28,11 @@ _TAKEN: Mapping[str, str] = {
     "warehouse": "the directory of tables",
     "flights": "the stream of flights.yml",
 }
-_WORDS = (
-    "minutely",
-    "hourly",
-    "daily",
-    "weekly",
-    "monthly",
-    "quarterly",
-    "semiannually",
-    "yearly",
-    "annually",
-)
-_DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
-_ITEM = re.compile(r"\*|(\d+)(?:\.\.(\d+))?(?:/(\d+))?")
-_FRACTION = re.compile(r"(?<=:\d\d)\.\d+")
-_TIMES = ((0, 23), (0, 59), (0, 59))
-# A year may have two digits.
-_DATES = ((0, 2199), (1, 12), (1, 31))
 _LEAST_MB = 450
+_A_SCHEDULE = (
+    f"Set {SERVICE} for a job that runs all the time, {ONCE} for one that is run by hand, or a "
+    "time such as daily or Mon..Fri 06:30."
+)
 
 
 def _driver(cluster: Cluster) -> Iterator[tuple[str, SparkHost]]:
@@ -139,10 +126,10 @@ def _spark_job_arguments(_: Cluster, job: Job) -> Findings:
     if entry is None or _is_unreadable(entry):
         return
     declared = job_arguments.declared(entry.read_text(encoding="utf-8"))
-    for problem, fix in (
-        job_arguments.problems(declared, job.arguments) if declared is not None else ()
-    ):
-        yield Finding(f"{job.module} of the job {job.name} {problem}.", fix, _at(job, "arguments"))
+    if declared and (message := job_arguments.refusal(declared, job.arguments)):
+        problem = f"{job.module} of the job {job.name} refuses its arguments: {message}."
+        fix = f"It has {listing(declared.names)}." if declared.names else "It has no arguments."
+        yield Finding(problem, fix, _at(job, "arguments"))
 
 
 @rule("spark-job-requirements", each=_jobs)
@@ -280,86 +267,40 @@ def _spark_jobs_room(cluster: Cluster, host: SparkHost, jobs: list[Job]) -> Find
         yield Finding(problem, "Set cores of the jobs to less, or raise spark_worker_cores.")
 
 
-@rule("spark-job-schedule", each=_jobs)
-def _spark_job_schedule(_: Cluster, job: Job) -> Findings:
-    """systemd ignores a time that it cannot read, and the job would never run (systemd.time). With
-    a negative time a job would always be late.
-    """
-    if job.timer and (reason := wrong_time(job.schedule)):
-        near = nearest(job.schedule, [SERVICE, ONCE, *_WORDS])
-        fix = f"Set schedule: {near}." if near else "Set daily or Mon..Fri 06:30 for example."
-        problem = f"schedule {job.schedule!r} of the job {job.name} is no time: {reason}."
-        yield Finding(problem, fix, _at(job, "schedule"))
+@rule("spark-job-schedule-text", each=_jobs)
+def _spark_job_schedule_text(_: Cluster, job: Job) -> Findings:
+    """All but service and once is taken for a time, which only systemd on the host can read."""
+    at = _at(job, "schedule")
+    problem = f"schedule {job.schedule!r} of the job {job.name} is no time."
+    if not job.schedule:
+        yield Finding(f"schedule of the job {job.name} is empty.", _A_SCHEDULE, at)
+    elif not job.schedule.isprintable():
+        yield Finding(problem, _A_SCHEDULE, at)
+    elif job.timer and (near := nearest(job.schedule.lower(), [SERVICE, ONCE])):
+        yield Finding(problem, f"Set schedule: {near}.", at)
+
+
+@rule("spark-job-late-after", each=_jobs)
+def _spark_job_late_after(_: Cluster, job: Job) -> Findings:
+    """With a negative time a job would always be late."""
     if job.late_after < 0:
         problem = f"late_after of the job {job.name} is {job.late_after}."
         fix = "Set it to a number of seconds, or delete it: then the job is never late."
         yield Finding(problem, fix, _at(job, "late_after"))
 
 
-def wrong_time(text: str) -> str:
-    """Return why systemd would refuse a time (OnCalendar), empty if it would not."""
-    words = text.split()
-    if len(words) > 1 and _is_zone(words[-1]):
-        words.pop()
-    if len(words) == 1 and words[0].lower() in _WORDS:
-        return ""
-    if words and words[0][0].isalpha() and (wrong := _wrong_days(words.pop(0))):
-        return wrong
-    date = words.pop(0) if words and ":" not in words[0] else ""
-    time = words.pop(0) if words and ":" in words[0] else ""
-    if words:
-        return f"{words[0]!r} is neither a date nor a time of day nor a time zone"
-    return _wrong_date(date) or _wrong_parts(_FRACTION.sub("", time).split(":"), _TIMES)
+def _jobs_here(host: InspectedHost) -> Iterator[tuple[InspectedHost, Job]]:
+    """Yield the jobs whose drivers run on a host."""
+    for job in host.spark.drivers.jobs_here if host.spark else ():
+        yield host, job
 
 
-def _is_zone(text: str) -> bool:
-    """Return whether a text is a time zone, or looks like one where zones are not known."""
-    zones = zoneinfo.available_timezones() if text[0].isalpha() else {""}
-    return text.upper() == "UTC" or text in zones or not zones
-
-
-def _wrong_days(text: str) -> str:
-    for item in text.rstrip(",").split(","):
-        days = [_day(name) for name in re.split(r"\.\.|-", item)]
-        if None in days:
-            return f"{item!r} is no day"
-        if days != sorted(filter(None, days)):
-            return f"{item!r} ends before it begins"
-    return ""
-
-
-def _day(text: str) -> str | None:
-    """Return the number of a day of the week as text, None if it is none."""
-    numbers = [str(n) for n, day in enumerate(_DAYS) if text.lower() in (day, day[:3])]
-    return next(iter(numbers), None)
-
-
-def _wrong_date(date: str) -> str:
-    fields = re.split(r"[-~]", date)
-    bounds = _DATES[len(_DATES) - len(fields) :] if len(fields) <= len(_DATES) else _DATES
-    return _wrong_parts(fields, bounds)
-
-
-def _wrong_parts(fields: list[str], bounds: Iterable[tuple[int, int]]) -> str:
-    """Return which part of a date, or of a time of day, is not what it may be; both may miss."""
-    ranges = list(bounds)
-    if fields == [""]:
-        return ""
-    if not 2 <= len(fields) <= len(ranges):
-        return f"{len(fields)} parts, where 2 or {len(ranges)} are expected"
-    for field, (low, high) in zip(fields, ranges, strict=False):
-        for item in field.split(","):
-            match = _ITEM.fullmatch(item)
-            numbers = [int(number) for number in (match[1], match[2]) if number] if match else []
-            if match is None:
-                return f"{item!r} is no number, no range such as 1..5 and no step such as 0/15"
-            if any(not low <= number <= high for number in numbers):
-                return f"{item!r} is not between {low} and {high}"
-            if match[3] and not int(match[3]):
-                return f"{item!r} repeats after nothing"
-            if numbers != sorted(numbers):
-                return f"{item!r} ends before it begins"
-    return ""
+@host_rule("spark-job-schedule", each=_jobs_here)
+def _spark_job_schedule(host: InspectedHost, job: Job) -> Findings:
+    """systemd ignores a time that it cannot read, and the job would never run (systemd.time)."""
+    if message := host.inspection.spark.refused_schedules.get(job.schedule):
+        problem = f"systemd refuses the schedule of the job {job.name}: {message.rstrip('.')}."
+        yield Finding(problem, _A_SCHEDULE, _at(job, "schedule"))
 
 
 @rule("spark-job-checkpoint", each=_driver)
