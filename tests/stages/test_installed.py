@@ -7,8 +7,6 @@ ansible-core. No run may show that Ansible deprecates what the collection uses.
 from __future__ import annotations
 
 import hashlib
-import os
-import re
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -24,7 +22,7 @@ from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.artifac
 from tests.support.clients import guide
 from tests.support.clients.operator import login
 from tests.support.faults.target import skip_unless_full
-from tests.support.lab.lab import excerpt, leftovers, podman, run_command, succeed
+from tests.support.lab.lab import excerpt, leftovers, pip_settings, podman, run_command, succeed
 from tests.support.lab.topology import ROOT, Topology, describe
 from tests.support.recap import changed
 
@@ -45,8 +43,6 @@ PACKAGES = (
     "python3-venv",
 )
 CERTIFICATES = "/etc/ssl/certs"
-INDEX = re.compile(r"PIP_|SSL_CERT_|REQUESTS_CA_")
-"""The variables by which pip finds its index."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +114,7 @@ def container(release: str, core: str, place: Path) -> ControlNode:
         f"--volume={ROOT}:{ROOT}:ro",
         f"--volume={CERTIFICATES}:{CERTIFICATES}:ro",
         *(f"--volume={path}:{path}" for path in writable),
-        *(f"--env={name}={value}" for name, value in os.environ.items() if INDEX.match(name)),
+        *(f"--env={name}={value}" for name, value in pip_settings().items()),
         image,
         "sleep",
         "infinity",

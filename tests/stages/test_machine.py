@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-import yaml
 
 from tests.support.faults.target import FULL, PART_OF_FULL
-from tests.support.lab.lab import leftovers, podman, run_tests, succeed
+from tests.support.lab.lab import boot_slowness, leftovers, podman, run_tests, succeed
 from tests.support.lab.topology import ROOT
 from tests.support.wait import processors, slowed
 
@@ -27,7 +26,7 @@ def limit() -> Iterator[float]:
     before, since = volumes(), processors()
     try:
         succeed("up", seconds=2400, env=MACHINE)
-        yield SECONDS * max(slowed(since), slowness() / SLOWNESS)
+        yield SECONDS * max(slowed(since), boot_slowness(NAME) / SLOWNESS)
     finally:
         succeed("down", seconds=120, env=MACHINE)
     assert not leftovers(NAME)
@@ -61,12 +60,6 @@ def test_its_power_button_shuts_it_down() -> None:
 
 def volumes() -> set[str]:
     return set(podman("volume", "ls", "--quiet").split())
-
-
-def slowness() -> float:
-    """How much longer the boot took than it does without emulation."""
-    variables = yaml.safe_load((ROOT / f".lab/{NAME}/inventory/transport.yml").read_text())
-    return float(variables["all"]["vars"]["lab_slowness"])
 
 
 def console() -> str:

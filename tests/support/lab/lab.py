@@ -9,6 +9,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import yaml
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.artifacts import (
     cache_directory,
 )
@@ -102,6 +103,18 @@ cat /proc/[0-9]*/cmdline /proc/[0-9]*/environ 2> /dev/null | tr '\\0' '\\n' | gr
 find {folders} -xdev -type f -perm /o=r -size -4M -exec grep -lF -f $pattern {{}} +
 rm $pattern
 """
+
+
+def boot_slowness(name: str) -> float:
+    """Return how many times longer the machines of a lab took to boot than without emulation."""
+    variables = yaml.safe_load((ROOT / f".lab/{name}/inventory/transport.yml").read_text())
+    return float(variables["all"]["vars"]["lab_slowness"])
+
+
+def pip_settings() -> dict[str, str]:
+    """Return this machine's variables by which pip finds its index."""
+    names = re.compile(r"PIP_|SSL_CERT_|REQUESTS_CA_")
+    return {name: value for name, value in os.environ.items() if names.match(name)}
 
 
 def podman(*words: str) -> str:

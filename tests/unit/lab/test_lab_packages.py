@@ -103,7 +103,7 @@ def test_packages_are_those_of_the_release(tmp_path: Path, name: str) -> None:
     assert [package for package in packages if "jre" in package] == [
         f"openjdk-{JAVA[name]}-jre-headless"
     ]
-    assert {"podman", "maven", "python3-venv", "debian-archive-keyring"} <= {*packages}
+    assert {"podman", "nftables", "maven", "python3-venv", "debian-archive-keyring"} <= {*packages}
     assert not [package for package in packages if "|" in package]
 
 
