@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.host.files import Entry
@@ -36,8 +36,14 @@ class Karapace(Certified):
     title = "Karapace"
     address_variable = "ansible_host"
     connecting = (CLIENTS,)
-    units: ClassVar[list[str]] = ["millrace-karapace"]
-    removal: ClassVar[dict[str, Any]] = {}
+
+    @property
+    def units(self) -> list[str]:
+        return ["millrace-karapace"]
+
+    @property
+    def removal(self) -> dict[str, Any]:
+        return {"state": "absent", "units": self.units, "removed": list(self.files())}
 
     @property
     def is_open(self) -> bool:
