@@ -18,7 +18,11 @@ def main():
     parser.add_argument("-v", "--verbose", action="store_true")
     arguments = parser.parse_args()
 """
-ARGV = PROGRAM.replace("main()", "main(argv=None)").replace("parse_args()", "parse_args(argv)")
+ARGV = (
+    PROGRAM.replace("main()", "main(argv=None)")
+    .replace("parse_args()", "parse_args(argv)")
+    .replace('prog="clicks"', "description=main.__doc__")
+)
 SHORT = PROGRAM.replace('"--topic", ', '"-t", "--topic", ')
 CHOICES = PROGRAM.replace("type=int", 'choices=["a", "b"]')
 COMPUTED = PROGRAM.replace("type=int", "type=level, choices=[1, 2], default=limit()")

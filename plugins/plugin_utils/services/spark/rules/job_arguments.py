@@ -155,7 +155,8 @@ def _reads_all(reader: ast.Call, tree: ast.Module) -> bool:
         and any(isinstance(part, ast.arg) and part.arg == name for part in ast.walk(node.args))
     }
     calls = [node for node in nodes if _makes(node, functions) and isinstance(node, ast.Call)]
-    called = {node.func for node in calls}
+    usual = {node.func for node in calls}
+    usual |= {node.value for node in nodes if isinstance(node, ast.Attribute)}  # main.__doc__
     passed = [value for node in calls for value in (*node.args, *node.keywords)]
     defaults = [value for found in functions.values() for value in found.defaults]
     return (
@@ -164,7 +165,7 @@ def _reads_all(reader: ast.Call, tree: ast.Module) -> bool:
         and all(isinstance(value, ast.Name) and value.id == name for value in passed)
         and all(isinstance(value, ast.Constant) and value.value is None for value in defaults)
         and not any(
-            (node.id in functions and node not in called)
+            (node.id in functions and node not in usual)
             or (node.id == name and isinstance(node.ctx, ast.Store))
             for node in nodes
             if isinstance(node, ast.Name)
