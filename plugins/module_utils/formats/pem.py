@@ -12,7 +12,9 @@ from collections.abc import Iterable
 from .values import canonical, is_address
 
 _CERTIFICATE = re.compile(
-    "-----BEGIN (?:X509 )?CERTIFICATE-----(.+?)-----END (?:X509 )?CERTIFICATE-----", re.DOTALL
+    # Never over the frame of another block, which may be a key.
+    "-----BEGIN (?:X509 )?CERTIFICATE-----((?:(?!-----).)+?)-----END (?:X509 )?CERTIFICATE-----",
+    re.DOTALL,
 )
 
 

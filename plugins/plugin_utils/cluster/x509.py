@@ -19,7 +19,13 @@ from ...module_utils.formats import pem
 
 _DAY = 86400
 _DER, _KEY = Encoding.DER, PublicFormat.SubjectPublicKeyInfo
-_UNREADABLE = (ValueError, UnsupportedAlgorithm, x509.InvalidVersion)
+_UNREADABLE = (
+    ValueError,
+    UnsupportedAlgorithm,
+    x509.InvalidVersion,
+    x509.DuplicateExtension,
+    x509.UnsupportedGeneralNameType,
+)
 _NOT_READ = "one of its certificates cannot be read"
 _ORDER = "its certificates are not in order, each followed by the one that has signed it"
 
@@ -29,9 +35,9 @@ class Read:
     """A certificate that was read."""
 
     certificate: x509.Certificate
-    names: tuple[str, ...]
+    names: tuple[str, ...] | None
     """Those that a client in Java compares, `DNS:...` and `IP:...`: the common name counts where
-    there is no DNS name."""
+    there is no DNS name. None where its extensions cannot be read."""
     identity: str
     """The sha256 of its name and public key; one that was renewed has the same."""
 
@@ -102,19 +108,32 @@ def store_facts(answer: Mapping[str, Any]) -> dict[str, Any]:
     The fields are those of the class `Certificate` of the rules.
     """
     result = {key: value for key, value in answer.items() if key not in ("chain", "trusted")}
+    if "trusted" not in answer:
+        return result | _trust_store_facts(answer.get("chain", ()))
     chain = [_read(body) for body in answer.get("chain", ())]
     present = [certificate for certificate in chain if certificate]
     if len(present) < len(chain):
         return {**result, "wrong": _NOT_READ, "refused": ""}
     if not present:
         return result
-    if "trusted" not in answer:  # the CAs of a trust store
-        return {**result, "days_left": max(certificate.days_left for certificate in present)}
     trusted = [certificate for certificate in map(_read, answer["trusted"]) if certificate]
     result |= {"names": present[0].names, **_validity(present, trusted)}
     if not all(certificate.is_of([signer]) for certificate, signer in pairwise(present)):
         result |= {"wrong": _ORDER, "refused": ""}
     return result
+
+
+def _trust_store_facts(bodies: Sequence[str]) -> dict[str, Any]:
+    """Return how long the last of some CAs is valid; Java may read one that this library does not.
+
+    Neither their names nor their keys are read.
+    """
+    present = [certificate for certificate in map(_loaded, bodies) if certificate]
+    if bodies and not present:
+        return {"wrong": _NOT_READ, "refused": ""}
+    if not bodies or len(present) < len(bodies):
+        return {}
+    return {"days_left": _days(max(ca.not_valid_after_utc for ca in present).timestamp())}
 
 
 def _validity(chain: Sequence[Read], trusted: Sequence[Read]) -> dict[str, Any]:
@@ -143,8 +162,10 @@ def _validity(chain: Sequence[Read], trusted: Sequence[Read]) -> dict[str, Any]:
 
 def _read(body: str) -> Read | None:
     """Return a certificate without its frame, None if it cannot be read."""
+    certificate = _loaded(body)
+    if certificate is None:
+        return None
     try:
-        certificate = x509.load_der_x509_certificate(base64.b64decode(body))
         key = certificate.public_key().public_bytes(_DER, _KEY)
         digest = hashlib.sha256(certificate.subject.public_bytes() + key)
         return Read(certificate, _names(certificate), digest.hexdigest())
@@ -152,11 +173,20 @@ def _read(body: str) -> Read | None:
         return None
 
 
-def _names(certificate: x509.Certificate) -> tuple[str, ...]:
+def _loaded(body: str) -> x509.Certificate | None:
+    try:
+        return x509.load_der_x509_certificate(base64.b64decode(body))
+    except _UNREADABLE:
+        return None
+
+
+def _names(certificate: x509.Certificate) -> tuple[str, ...] | None:
     try:
         extension = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName)
     except x509.ExtensionNotFound:
         names = []
+    except _UNREADABLE:
+        return None
     else:
         names = [
             *(f"DNS:{name}" for name in extension.value.get_values_for_type(x509.DNSName)),

@@ -15,12 +15,14 @@ from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.x509 im
     identities_of,
     readable,
     same_authority,
+    store_facts,
 )
 from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets.certificates import request
 from ansible_collections.millrace.streaming.plugins.plugin_utils.services.kafka.security import (
     Certificate,
 )
 from cryptography import x509
+from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from hypothesis import given
 from hypothesis import strategies as st
@@ -103,6 +105,7 @@ def test_a_date_after_2049_is_read() -> None:
 
 def test_the_common_name_counts_without_dns_names() -> None:
     [certificate] = readable(pem(OutsideCa.new("K1.example.org").certificate))
+    assert certificate.names is not None
     assert is_for(certificate.names, "k1.example.org")
     assert not is_for(certificate.names, "k2.example.org")
 
@@ -124,3 +127,56 @@ def test_certificates_that_end_soon_are_found() -> None:
     shown = {path: bodies(text)[0] for path, text in texts.items()}
     assert ends_within({**shown, "/junk.pem": "junk"}, 4) == ["/a.pem"]
     assert ends_within(shown, 2) == []
+
+
+SAN = "2.5.29.17"
+CURVE = bytes.fromhex("2a8648ce3d030107")
+
+
+def unusual(*extensions: tuple[str, str]) -> bytes:
+    """Return a certificate with some extensions in DER."""
+    builder = x509.CertificateBuilder(
+        ONE.certificate.issuer,
+        ONE.certificate.subject,
+        ONE.key.public_key(),
+        7,
+        ONE.certificate.not_valid_before_utc,
+        ONE.certificate.not_valid_after_utc,
+    )
+    for oid, value in extensions:
+        extension = x509.UnrecognizedExtension(x509.ObjectIdentifier(oid), bytes.fromhex(value))
+        builder = builder.add_extension(extension, critical=False)
+    return builder.sign(ONE.key, hashes.SHA256()).public_bytes(Encoding.DER)
+
+
+X400 = unusual((SAN, "3002a300"))
+JUNK_NAMES = unusual((SAN, "ffff"))
+TWICE = unusual(("1.2.3.4", "0500"), ("1.2.3.5", "0500")).replace(b"\x2a\x03\x05", b"\x2a\x03\x04")
+OTHER_CURVE = unusual().replace(CURVE, CURVE[:-1] + b"\x7f")
+
+
+def body(der: bytes) -> str:
+    return base64.b64encode(der).decode()
+
+
+@pytest.mark.parametrize("der", [X400, JUNK_NAMES, TWICE])
+def test_names_of_extensions_that_cannot_be_read_are_not_known(der: bytes) -> None:
+    facts = store_facts({"chain": [body(der)], "trusted": [], "wrong": "", "refused": ""})
+    assert (facts["wrong"], facts["names"]) == ("", None)
+    assert identities_of([body(der)]) == {*identities(pem(ONE.certificate))}
+
+
+def test_a_key_store_needs_the_key_of_its_certificate() -> None:
+    assert "cannot be read" in store_facts({"chain": [body(OTHER_CURVE)], "trusted": []})["wrong"]
+    assert identities_of([body(OTHER_CURVE)]) == set()
+
+
+@pytest.mark.parametrize("der", [X400, JUNK_NAMES, TWICE, OTHER_CURVE])
+def test_of_a_ca_that_is_trusted_neither_names_nor_key_are_needed(der: bytes) -> None:
+    facts = store_facts({"chain": [body(der)]})
+    assert facts == {"days_left": pytest.approx(days_until(ONE.certificate.not_valid_after_utc))}
+
+
+def test_a_trust_store_is_usable_with_a_ca_that_cannot_be_read() -> None:
+    assert store_facts({"chain": ["junk", *bodies(BOTH)]}) == {}
+    assert "cannot be read" in store_facts({"chain": ["junk"]})["wrong"]

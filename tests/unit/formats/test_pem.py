@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.formats.pem import (
     block,
+    bodies,
     decoded,
     is_for,
 )
@@ -21,6 +22,15 @@ def test_a_block_is_read_unless_it_was_cut(length: int) -> None:
     assert decoded(f"Proc-Type: 4,ENCRYPTED\n\n{body}") == der
     cut = "".join(block("X", der[:-1]).splitlines()[1:-1])
     assert decoded(cut) == b""
+
+
+@pytest.mark.parametrize(
+    "end", ["-----END CERTIFICAT-----", "----END CERTIFICATE-----", "-----END CERTIFICATE----", ""]
+)
+def test_a_damaged_end_of_a_certificate_does_not_show_the_key_after_it(end: str) -> None:
+    damaged = block("CERTIFICATE", b"one").replace("-----END CERTIFICATE-----", end)
+    key, other = block("PRIVATE KEY", b"the key"), block("CERTIFICATE", b"other")
+    assert bodies(f"{damaged}{key}{other}") == bodies(other) == ["b3RoZXI="]
 
 
 @pytest.mark.parametrize("body", ["", "%", "M", "MA=="])

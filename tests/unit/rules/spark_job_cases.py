@@ -98,7 +98,7 @@ REFUSED: list[Case] = [
             (
                 "one too many",
                 [*ARGUMENTS, "again"],
-                ("again", "spark_jobs[clicks].arguments"),
+                ("unrecognized arguments: …", "spark_jobs[clicks].arguments"),
             ),
             ("an unknown one", [*ARGUMENTS, "--tiers=3"], ("--tiers",)),
             (

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import argparse
 import ast
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Sequence
 from typing import Any, NoReturn
 
 _ELSEWHERE = {"parse_known_args", "parse_known_intermixed_args", "add_subparsers"}
@@ -16,6 +17,7 @@ _UNUSUAL = {"parents", "prefix_chars", "fromfile_prefix_chars", "allow_abbrev", 
 _PARSERS = {"ArgumentParser", "add_argument_group", "add_mutually_exclusive_group"}
 _TYPES = {"int": int, "float": float}
 _ENDING = {"help": "store_true", "version": "store_true"}  # without their output
+_LONGEST, _MOST = 2**20, 100  # a text, and the words of an argument: argparse makes a list of them
 
 
 class RefusedError(Exception):
@@ -36,17 +38,23 @@ class Parser(argparse.ArgumentParser):
 def declared(text: str) -> Parser | None:
     """Return a parser with the arguments of a program; None if its text does not have them.
 
-    That is so unless it has one parser, not passed to a function, and names that are literals.
+    That is so unless it has one parser, in a variable of which only methods are called, which reads
+    the arguments of the process, and names that are literals.
     """
+    if len(text) > _LONGEST:
+        return None
     try:
         tree = ast.parse(text)
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     nodes = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
     calls = [(_name(node), node) for node in sorted(nodes, key=_place)]
     names = [name for name, _ in calls]
     parsers = [node for name, node in calls if name == "ArgumentParser"]
     if len(parsers) != 1 or "parse_args" not in names or not _ELSEWHERE.isdisjoint(names):
+        return None
+    readers = [node for name, node in calls if name == "parse_args"]
+    if not all(_reads_all(reader, tree) for reader in readers):
         return None
     if not _UNUSUAL.isdisjoint(word.arg for word in parsers[0].keywords) or _is_shared(tree):
         return None
@@ -66,16 +74,25 @@ def declared(text: str) -> Parser | None:
 def refusal(parser: Parser, words: Sequence[str]) -> str:
     """Return why argparse refuses the arguments of a program, empty if it takes them.
 
-    Of an argument that it does not know its value is left out, which may be a secret.
+    Their values are left out, which may be secrets.
     """
     try:
         parser.parse_args(words)
     except RefusedError as error:
-        message = str(error)
-        for word in words:
-            message = message.replace(word, word.partition("=")[0])
-        return message
+        return _without_values(str(error), words)
     return ""
+
+
+def _without_values(message: str, words: Sequence[str]) -> str:
+    """Return a message with `…` for each value: a word that is no option, what follows its `=`."""
+    values = {word.partition("=")[2] for word in words}
+    values |= {word for word in words if not word.startswith("-")}
+    values |= {repr(value)[1:-1] for value in values}
+    longest_first = sorted(values - {""}, key=len, reverse=True)
+    if not longest_first:
+        return message
+    # Values are whole words of it: the value `a` is not the letter of `argument` or of `--a`.
+    return re.sub(rf"(?<![\w-])(?:{'|'.join(map(re.escape, longest_first))})(?!\w)", "…", message)
 
 
 def _place(node: ast.Call) -> tuple[int, int]:
@@ -89,24 +106,70 @@ def _name(call: ast.Call) -> str:
 
 
 def _is_shared(tree: ast.Module) -> bool:
-    """Return whether another function may declare arguments too."""
-    parsers = {
-        target.id
-        for node in ast.walk(tree)
+    """Return whether arguments may be declared, or read, in a way that is not seen here.
+
+    A parser is the value of a plain `name = ...`, and as a group it has its methods called only.
+    """
+    nodes = list(ast.walk(tree))
+    targets = {
+        node.value: node.targets[0]
+        for node in nodes
         if isinstance(node, ast.Assign)
-        and isinstance(node.value, ast.Call)
-        and _name(node.value) in _PARSERS
-        for target in node.targets
-        if isinstance(target, ast.Name)
+        and len(node.targets) == 1
+        and isinstance(node.targets[0], ast.Name)
+        and _makes(node.value, _PARSERS)
     }
-    passed: list[ast.expr | None] = []
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call):
-            passed += [*node.args, *(word.value for word in node.keywords)]
-        elif isinstance(node, ast.Return):
-            passed.append(node.value)
-    return any(
-        isinstance(expression, ast.Name) and expression.id in parsers for expression in passed
+    names = {target.id for target in targets.values()}
+    calls = [node.func for node in nodes if isinstance(node, ast.Call)]
+    methods = [function for function in calls if isinstance(function, ast.Attribute)]
+    objects = [method.value for method in methods if not _makes(method.value, {"ArgumentParser"})]
+    usual = {*targets, *targets.values(), *methods, *objects}
+    return any(_is_parser(node, names) and node not in usual for node in nodes)
+
+
+def _is_parser(node: ast.AST, names: Collection[str]) -> bool:
+    """Return whether a part of a program is a parser, a group of one, or a method of either."""
+    if isinstance(node, ast.Attribute):
+        return node.attr == "add_argument"
+    return _makes(node, _PARSERS) or (isinstance(node, ast.Name) and node.id in names)
+
+
+def _makes(node: ast.AST, names: Collection[str]) -> bool:
+    return isinstance(node, ast.Call) and _name(node) in names
+
+
+def _reads_all(reader: ast.Call, tree: ast.Module) -> bool:
+    """Return whether a call of `parse_args` takes the arguments of the process, and no others.
+
+    It has no argument, or as in `main(argv=None)` a parameter for which the text gives nothing.
+    """
+    given = [*reader.args, *(word.value for word in reader.keywords)]
+    if not given:
+        return True
+    name = getattr(given[0], "id", "")
+    nodes = list(ast.walk(tree))
+    functions = {
+        node.name: node.args
+        for node in nodes
+        if isinstance(node, ast.FunctionDef)
+        and any(isinstance(part, ast.arg) and part.arg == name for part in ast.walk(node.args))
+    }
+    calls = [node for node in nodes if _makes(node, functions) and isinstance(node, ast.Call)]
+    usual = {node.func for node in calls}
+    usual |= {node.value for node in nodes if isinstance(node, ast.Attribute)}  # main.__doc__
+    passed = [value for node in calls for value in (*node.args, *node.keywords)]
+    defaults = [value for found in functions.values() for value in found.defaults]
+    return (
+        len(given) == 1
+        and bool(functions)
+        and all(isinstance(value, ast.Name) and value.id == name for value in passed)
+        and all(isinstance(value, ast.Constant) and value.value is None for value in defaults)
+        and not any(
+            (node.id in functions and node not in usual)
+            or (node.id == name and isinstance(node.ctx, ast.Store))
+            for node in nodes
+            if isinstance(node, ast.Name)
+        )
     )
 
 
@@ -138,6 +201,9 @@ def _keywords(call: ast.Call) -> dict[str, Any]:
     result: dict[str, Any] = {
         key: ast.literal_eval(keywords[key]) for key in ("action", "nargs") if key in keywords
     }
+    if isinstance(result.get("nargs"), int) and result["nargs"] > _MOST:
+        message = "too many words"
+        raise ValueError(message)
     if result.get("action") in _ENDING:
         result["action"] = _ENDING[result["action"]]
     kind = keywords.get("type")
