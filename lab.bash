@@ -183,19 +183,25 @@ candidates() {
     [[ $place = \[* ]] || break
   done
 }
+# completion SHELL: its text. It runs this checkout's lab whichever lab is typed, and no candidate is ever expanded.
 completion() {
+  printf '#compdef lab\n_lab_words() { %q complete "$@" 2> /dev/null; }\n' "$PWD/lab"
   case $1 in
     bash) cat << 'END' ;;
 _lab() {
-  local words=("${COMP_WORDS[@]:1:COMP_CWORD-1}")
-  mapfile -t COMPREPLY < <(compgen -W "$("${COMP_WORDS[0]/#\~/$HOME}" complete "${words[@]}" 2> /dev/null)" -- "${COMP_WORDS[COMP_CWORD]}")
+  local found word typed=${COMP_WORDS[COMP_CWORD]}
+  mapfile -t found < <(_lab_words "${COMP_WORDS[@]:1:COMP_CWORD-1}")
+  COMPREPLY=()
+  for word in "${found[@]}"; do
+    # Bash would insert other letters as they are, and expand them when the line is run.
+    [[ $word != "$typed"* || $word = *[!A-Za-z0-9._/:@%+=,-]* ]] || COMPREPLY+=("$word")
+  done
 }
 complete -o default -F _lab lab
 END
     zsh) cat << 'END' ;;
-#compdef lab
 _lab() {
-  local -a found=(${(f)"$(${~words[1]} complete ${words[2,CURRENT-1]} 2> /dev/null)"})
+  local -a found=(${(f)"$(_lab_words ${words[2,CURRENT-1]})"})
   compadd -- $found || _files
 }
 compdef _lab lab

@@ -71,7 +71,8 @@ class ActionModule(LocalAction):
             if problem not in known_problems
         ]
         problems += engine.check_hosts(RULES, hosts)
-        return outcome(problems, *validation.HOSTS)
+        words = validation.CHANGED_HOSTS if args["hosts_changed"] else validation.HOSTS
+        return outcome(problems, *words)
 
     def _accepted(self, inspections: Mapping[str, Inspection]) -> Secrets | None:
         """Return the secrets as those that replace the ones of hosts and the passwords of Kafka.

@@ -25,6 +25,11 @@ options:
     description: With O(inspected), whether another rolling change may be running on the cluster.
     type: bool
     default: false
+  hosts_changed:
+    description: With O(inspected), whether the hosts themselves, but no service, were changed
+      before; a refusal says so.
+    type: bool
+    default: false
   accept_secrets:
     description: With O(inspected), whether the secrets on the control node replace those with which
       the hosts were deployed, also where they are older or others.

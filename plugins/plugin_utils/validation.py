@@ -17,6 +17,7 @@ from .rules.engine import Problem
 
 INVENTORY = ("The inventory has", "no host was touched")
 HOSTS = ("The hosts have", "nothing was changed")
+CHANGED_HOSTS = ("The hosts have", "no service was changed")
 
 
 def forget(*paths: str | None) -> None:

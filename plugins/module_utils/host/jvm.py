@@ -11,11 +11,13 @@ import os
 import pwd
 import re
 import shlex
+import shutil
 import subprocess
 import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 ACCOUNT = "nobody"
@@ -56,14 +58,30 @@ def refusals(home: str, lists: Sequence[str]) -> dict[str, str]:
     """Return those lists of options that the Java of a home refuses, each with its message.
 
     Nothing can be said where it cannot be started, does not end in time, or refuses to show its
-    version even without options.
+    version even without options; and where there is no such account or no room for a directory.
     """
-    with tempfile.TemporaryDirectory(prefix="millrace-java-") as directory:
-        ask = partial(_refusal, f"{home}/bin/java", _account(directory), directory)
-        with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
-            answers = dict(zip(lists, pool.map(ask, lists)))
-        refused = {options: message for options, message in answers.items() if message}
-        return {} if refused and ask("") else refused
+    try:
+        directory = tempfile.mkdtemp(prefix="millrace-java-")
+    except OSError:
+        return {}
+    try:
+        return _refusals(home, lists, directory)
+    except (KeyError, OSError):  # of the account, or of its directory
+        return {}
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def _refusals(home: str, lists: Sequence[str], directory: str) -> dict[str, str]:
+    # Only what is in it is nobody's, so that nobody can put another directory in its place.
+    Path(directory).chmod(0o755)
+    work = Path(directory, "work")
+    work.mkdir(0o700)
+    ask = partial(_refusal, f"{home}/bin/java", _account(str(work)), str(work))
+    with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
+        answers = dict(zip(lists, pool.map(ask, lists)))
+    refused = {options: message for options, message in answers.items() if message}
+    return {} if refused and ask("") else refused
 
 
 def complaint(output: str) -> str:
@@ -83,9 +101,9 @@ def _account(directory: str) -> dict[str, Any]:
 
 def _refusal(java: str, account: dict[str, Any], directory: str, options: str) -> str:
     """Return what Java says against options, empty if it takes them or says nothing of use."""
-    # Behind -version it would read no further option.
-    command = [java, *shlex.split(options), *HARMLESS, "-version"]
     try:
+        # Behind -version it would read no further option.
+        command = [java, *shlex.split(options), *HARMLESS, "-version"]
         done = subprocess.run(
             command,
             stdin=subprocess.DEVNULL,
@@ -100,7 +118,7 @@ def _refusal(java: str, account: dict[str, Any], directory: str, options: str) -
             check=False,
             **account,
         )
-    except (OSError, subprocess.TimeoutExpired):
+    except (OSError, ValueError, subprocess.TimeoutExpired):  # a NUL cannot be in an argument
         return ""
     # With 1 it ends by itself; by a signal, or with 134 after a crash, it was not the options.
     is_of_options = done.returncode == 1 and not _OUT_OF_MEMORY.search(done.stdout)

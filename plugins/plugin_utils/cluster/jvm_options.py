@@ -72,9 +72,11 @@ _LEFT_OUT = re.compile(
     r"-D.*"
     # They run code, which may open ports and files; whether it is there is not for Java to say.
     r"|-(?:javaagent|agentlib|agentpath|splash):.*|-Xrun.*|-Xbootclasspath.*"
+    r"|-(?:J-)?XXaltjvm=.*"
     # Files with further options.
     r"|@.*|-XX:(?:VMOptionsFile|Flags)=.*"
-    # Files of the service's own, which may be yet to be written.
+    # Files of the service's own, which may be yet to be written, or not for nobody to read.
+    r"|-XX:(?:CompileCommand|CompilerDirectives)File=.*"
     r"|(?:-cp|-classpath|--class-path|-p|--(?:upgrade-)?module-path|--patch-module)(?:[= ].*)?"
     r"|--(?:add|limit)-modules(?:[= ].*)?"
     # They write files, now or when the JVM ends, or read what others have written.

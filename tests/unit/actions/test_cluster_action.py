@@ -485,6 +485,37 @@ def test_hosts_of_a_running_operation_are_refused(
     assert ("rolling_upgrade" in result["shown"]) is refused
 
 
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [({}, "nothing was changed"), ({"hosts_changed": True}, "no service was changed")],
+)
+def test_a_refusal_says_what_was_changed_before_it(
+    options: dict[str, Any], words: str, tmp_path: Path
+) -> None:
+    ansible = clean(tmp_path)
+    run_checks(ansible)
+    inspect(ansible, "k1", operation=AT_WORK)
+    result = run_checks(ansible, inspected=["k1"], **options)
+    texts = ("nothing was changed", "no service was changed")
+    assert [text for text in texts if text in result["msg"]] == [words]
+
+
+def test_the_second_inspection_of_site_comes_after_changes_of_the_hosts() -> None:
+    plays = yaml.safe_load((ROOT / "playbooks/site.yml").read_text())
+    (include,) = (
+        task
+        for play in plays
+        for task in play.get("post_tasks", [])
+        if task.get("ansible.builtin.include_role", {}).get("tasks_from") == "inspect"
+    )
+    assert include["vars"] == {"preflight_hosts_changed": True}
+    inspect_tasks = yaml.safe_load((ROOT / "roles/host/tasks/inspect.yml").read_text())
+    assert (
+        "preflight_hosts_changed"
+        in inspect_tasks[-1]["millrace.streaming.cluster"]["hosts_changed"]
+    )
+
+
 def test_a_run_is_not_refused_for_its_own_operation(tmp_path: Path) -> None:
     ansible = clean(tmp_path)
     run_checks(ansible)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import socket
@@ -196,3 +197,59 @@ def test_java_runs_as_nobody(folder: Path) -> None:
 
 def test_without_java_nothing_is_said(tmp_path: Path) -> None:
     assert refusals(str(tmp_path), ["-Xss1m"]) == {}
+
+
+REFUSING = 'case "$1" in -Xss*) echo "no $1"; exit 1;; esac'
+
+
+@pytest.mark.parametrize("function", ["mkdtemp", "mkdir", "chown"])
+def test_without_a_directory_for_it_nothing_is_said(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, function: str
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "no space")
+
+    java = program(folder, REFUSING)
+    places = folder / "tmp"
+    places.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(places))
+    monkeypatch.setattr(jvm.os, "geteuid", lambda: 0)
+    monkeypatch.setattr(jvm.tempfile if function == "mkdtemp" else jvm.os, function, fail)
+    assert refusals(java, ["-Xss1m"]) == {}
+    assert list(places.iterdir()) == []
+
+
+def test_without_the_account_nothing_is_said(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jvm.os, "geteuid", lambda: 0)
+    monkeypatch.setattr(jvm, "ACCOUNT", "no-such-account")
+    assert refusals(program(folder, REFUSING), ["-Xss1m"]) == {}
+
+
+@pytest.mark.parametrize("options", ["-Xss1m\0", "'-Xss1m"])
+def test_what_cannot_be_an_argument_is_not_judged(folder: Path, options: str) -> None:
+    java = program(folder, REFUSING)
+    assert refusals(java, [options]) == {}
+    assert refusals(java, [options, "-Xss2m"]) == {"-Xss2m": "no -Xss2m"}
+
+
+def test_a_directory_that_cannot_be_removed_changes_no_answer(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(errno.EBUSY, "busy")
+
+    java = program(folder, REFUSING)
+    with tempfile.TemporaryDirectory() as places:
+        Path(places).chmod(0o755)
+        monkeypatch.setattr(tempfile, "tempdir", places)
+        with monkeypatch.context() as context:
+            context.setattr(jvm.os, "rmdir", fail)
+            assert refusals(java, ["-Xss1m"]) == {"-Xss1m": "no -Xss1m"}
+        assert len(list(Path(places).iterdir())) == 1
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_only_the_working_directory_is_nobodys(folder: Path) -> None:
+    java = program(folder, '[ "$1" = -Xint ] || exit 0\nstat -c "%U %a" . ..; exit 1')
+    (message,) = refusals(java, ["-Xint"]).values()
+    assert message == f"{jvm.ACCOUNT} 700 root 755"

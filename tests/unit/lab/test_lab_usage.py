@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 
 from tests.support.lab.topology import ROOT
 
 
-def lab(*words: str, **environment: str) -> tuple[int, str]:
+def lab(*words: str, cwd: Path = ROOT, **environment: str) -> tuple[int, str]:
     done = subprocess.run(
         ["./lab", *words],
-        cwd=ROOT,
+        cwd=cwd,
         env={"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", **environment},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -23,6 +25,21 @@ def lab(*words: str, **environment: str) -> tuple[int, str]:
         timeout=20,
     )
     return done.returncode, done.stdout
+
+
+def copied(tmp_path: Path) -> Path:
+    """Return another checkout, of which there is only what its words need; it has no containers."""
+    checkout = tmp_path / "another checkout"
+    for directory in ("inventories/connect", "molecule", "playbooks"):
+        (checkout / directory).mkdir(parents=True)
+    for name in ("lab", "lab.bash"):
+        shutil.copy(ROOT / name, checkout)
+    # The first of its PATH: it never reaches the images of this machine.
+    podman = checkout / ".venv/bin/podman"
+    podman.parent.mkdir(parents=True)
+    podman.write_text("#!/bin/sh\n")
+    podman.chmod(0o755)
+    return checkout
 
 
 @pytest.mark.parametrize(
@@ -72,6 +89,20 @@ def test_a_word_that_is_missing_or_too_many_ends_with_2(words: list[str]) -> Non
     assert code == 2, output
     assert len(output.splitlines()) == 1, output
     assert f"./lab {words[0]} " in output
+
+
+@pytest.mark.parametrize(
+    "words", [["--all", "NAME"], ["NAME", "--all"], ["--all", "--all", "NAME"]]
+)
+def test_the_caches_are_never_removed_with_one_lab(tmp_path: Path, words: list[str]) -> None:
+    """In a copy: were it not refused, everything there would be removed."""
+    checkout = copied(tmp_path)
+    (checkout / ".lab/NAME").mkdir(parents=True)
+    (checkout / ".lab/NAME/inventory").touch()
+    code, output = lab("down", *words, cwd=checkout, MILLRACE_CACHE=str(tmp_path / "cache"))
+    assert code == 2, output
+    assert len(output.splitlines()) == 1, output
+    assert (checkout / ".lab/NAME/inventory").exists()
 
 
 @pytest.mark.parametrize("option", ["--help", "-h"])
@@ -137,3 +168,32 @@ def test_words_are_completed(
     found = {*done.stdout.splitlines()}
     assert offered <= found, done
     assert not others & found
+
+
+@pytest.mark.parametrize(("shell", "options"), [("bash", "--norc"), ("zsh", "-f")])
+def test_completion_runs_its_own_checkout_alone_and_no_candidate(
+    tmp_path: Path, shell: str, options: str
+) -> None:
+    if not shutil.which(shell):
+        pytest.skip(f"{shell} is not there")
+    checkout = copied(tmp_path)
+    for name in ("$(touch x)", "`touch x`", "connect;touch x"):
+        (checkout / "inventories" / name).mkdir()
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "lab").write_text("#!/bin/sh\ntouch x\n")
+    (elsewhere / "lab").chmod(0o755)
+    script = {"bash": BASH, "zsh": ZSH}[shell].replace("./lab completion", '"$LAB" completion')
+    done = subprocess.run(
+        [shell, options, "-c", script, shell, "up", ""],
+        cwd=elsewhere,
+        env={**os.environ, "LAB": str(checkout / "lab")},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=20,
+    )
+    assert "connect" in done.stdout.splitlines(), done
+    assert [path.name for path in tmp_path.rglob("x")] == []
+    if shell == "bash":  # unlike zsh it does not quote what it inserts
+        assert "touch" not in done.stdout
