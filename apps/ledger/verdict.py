@@ -19,7 +19,7 @@ SHOWN = 20
 """Violations of one invariant that the text shows; the JSON has all."""
 CLAIM = (
     "With acks=all, min.insync.replicas of at least 2 and no unclean leader election, no "
-    "acknowledged record was lost, none was reordered within its partition, and none was "
+    "acknowledged record was lost. None was reordered within its partition, and none was "
     "duplicated within one producer session. This does not cover records that were only in the "
     "memory of all in-sync replicas when all of them lost power: Kafka does not wait for the disk."
 )

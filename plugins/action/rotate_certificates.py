@@ -29,14 +29,14 @@ _BRINGS = {
 # Phase -> what must be done before the next run.
 _NEXT = {
     ca_change.TRUST: (
-        "Give every client the ca.pem that clients.yml writes, which has both CAs, and people who "
-        "use the REST interface of Kafka Connect its connect-ca.pem, and restart those that read "
+        "Give every client the ca.pem that clients.yml writes, which has both CAs. Give people who "
+        "use the REST interface of Kafka Connect its connect-ca.pem. Restart clients that read "
         "it at their start. Then run this again with -e rotate=ca; with -e rotate_back=true, too, "
         "to trust the former CA alone again."
     ),
     ca_change.LEAVES: (
         "Give users with authentication: tls certificates of the new CA, whose key is in "
-        "ca_next.key unless it is the site's, and people who use the REST interface of Kafka "
+        "ca_next.key unless it is the site's. Give people who use the REST interface of Kafka "
         "Connect its new connect-admin.pem. When no certificate of the former CA is in use, run "
         "this again with -e rotate=ca; with -e rotate_back=true, too, to go back."
     ),

@@ -41,7 +41,7 @@ class ActionModule(LocalAction):
         self.refuse_part(self.cluster.kafka)
         if not args["complete"]:
             if node.settings["kafka_security"] != "standard":
-                message = "set kafka_security: standard first: this playbook closes a cluster"
+                message = "set kafka_security: standard first: this playbook secures a cluster"
                 raise AnsibleActionFail(message)
             change = self._next(node, args)
             return self._enter(node, change, NOW)

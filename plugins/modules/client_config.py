@@ -5,8 +5,8 @@ DOCUMENTATION = r"""
 module: client_config
 short_description: Write files by which clients on the control node reach the Kafka cluster
 description:
-  - Writes a file of Kafka client properties, as Kafka's own tools take it, which only its owner can
-    read, or with O(all_formats) a directory of such files for clients of several languages.
+  - Writes a file of Kafka client properties, as Kafka's own tools take it. Only its owner can read
+    it. With O(all_formats) it writes a directory of such files for clients of several languages.
   - It holds the addresses and the protocol of the brokers, C(kafka_client_config), and
     C(kafka_local_client_config) in place of the stores that lie on the hosts.
 options:
@@ -17,9 +17,9 @@ options:
   all_formats:
     description: Write C(client.properties) (Java), C(librdkafka.conf) (kcat, confluent-kafka),
       C(kafka-python.json) (arguments of kafka-python's clients), C(spark.json) (options of Spark's
-      source and sink) and C(ca.pem) into the directory O(path), and C(schema-registry.conf)
-      (confluent-kafka's SchemaRegistryClient) if O(user) is also one of the schema registry; a
-      former one is removed otherwise, which is a change.
+      source and sink) and C(ca.pem) into the directory O(path). If O(user) is also one of the
+      schema registry, C(schema-registry.conf) (confluent-kafka's SchemaRegistryClient) is written.
+      Otherwise a former one is removed, which is a change.
     type: bool
     default: false
   user:

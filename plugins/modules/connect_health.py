@@ -14,9 +14,9 @@ module: connect_health
 short_description: Whether Kafka Connect is healthy
 extends_documentation_fragment: [millrace.streaming.health, millrace.streaming.check_mode]
 description:
-  - Asks every worker over REST with the certificate of its host, and reports every problem. All
-    workers of the inventory must have joined the group, no connector and no task may have failed
-    or be assigned to no worker, and none may be on a worker that the inventory does not have.
+  - Queries every worker over REST with the certificate of its host, and reports every problem. All
+    workers of the inventory must have joined the group. No connector and no task may have failed
+    or be assigned to no worker. None may be on a worker that the inventory does not have.
 options:
   connectors:
     description: Whether connectors and tasks count, or workers alone.

@@ -20,7 +20,7 @@ module: hdfs_health
 short_description: Whether HDFS is healthy
 extends_documentation_fragment: [millrace.streaming.health, millrace.streaming.check_mode]
 description:
-  - Asks the NameNode on its own host and reports every problem. It must be out of safe mode, every
+  - Queries the NameNode on its own host and reports every problem. It must be out of safe mode, every
     DataNode of the inventory and no other must be registered, and every block must have all its
     copies. Directories must not have failed, capacity must be left, and the last checkpoint must
     not be old.

@@ -20,8 +20,8 @@ module: hdfs_job_health
 short_description: Whether the jobs of spark_jobs with checkpoints in HDFS are late
 extends_documentation_fragment: [millrace.streaming.health, millrace.streaming.check_mode]
 description:
-  - Asks the NameNode on its own host, by WebHDFS, when C(commits) in the checkpoint of each job
-    that runs all the time was last changed. With C(late_after) a job may not be late. Whether it
+  - Queries the NameNode on its own host, by WebHDFS, for the time at which C(commits) in the checkpoint
+    of each job that runs all the time was last changed. With C(late_after) a job may not be late. Whether it
     runs is what M(millrace.streaming.spark_job_health) checks.
 """
 

@@ -16,9 +16,8 @@ module: host_processes
 short_description: Crashes of the services on a host, and JVMs whose Java was replaced
 extends_documentation_fragment: [millrace.streaming.check_mode]
 description:
-  - Reports each end of a service's process that nobody asked for (a crash, a kill, also by the
-    kernel for want of memory), after which systemd may have started it again, and the reports and
-    heap dumps that were left.
+  - Reports each crash of a service's process, or kill, also by the kernel for want of memory.
+    Systemd may have started it again. Reports the crash reports and heap dumps that were left, too.
   - Reports JVMs that run on files of Java, or libraries, that an update has replaced.
 options:
   since:

@@ -18,7 +18,7 @@ description:
   - Reads the listeners from the node's configuration, and the connections from the kernel.
 options:
   ports:
-    description: Ports whose connections are watched, by default those that are to be closed.
+    description: Ports whose connections are watched, by default those that are to be removed.
     type: list
     elements: int
   seconds:
@@ -33,7 +33,7 @@ attributes:
 """
 
 EXAMPLES = r"""
-- name: See who uses the listener that is to be closed
+- name: See who uses the listener that is to be removed
   millrace.streaming.kafka_listeners:
     ports: [9092]
 """

@@ -28,8 +28,8 @@ module: kafka_node
 short_description: The state of one Kafka node, and its part in the lock of an operation
 description:
   - Reports whether a node runs, is marked for a restart and has the distribution that it should
-    have, which keys were set online from its file, whether an update has replaced the Java that it
-    runs on, and whether its host needs a reboot.
+    have, and which keys were set online from its file. Reports whether an update has replaced the
+    Java that it runs on, and whether its host needs a reboot.
   - With O(what) it also takes the lock that one operation at a time has on a cluster, where the
     host is one of those that hold it.
 options:

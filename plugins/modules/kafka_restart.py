@@ -31,8 +31,8 @@ description:
   - For the action M(millrace.streaming.roll_node), which gives it all its options. One call does as
     much as its time allows; that action calls again from the phase that was reached, shows what is
     waited for, and enforces the deadlines.
-  - Waits at the gate until no partition and no quorum needs the node, stops it, starts it, waits
-    until it is in sync again, and sends a record through it and back. If the node's process ends
+  - Waits at the gate until no partition and no quorum needs the node. Stops it, starts it, waits
+    until it is in sync again, and sends a record through it and back. If the node's process exits
     with its new files, or says why it cannot start, its previous files are restored. One that
     lives is never stopped for being slow.
 attributes:

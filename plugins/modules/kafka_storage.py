@@ -74,7 +74,7 @@ def refuse_needed_vote(module: AnsibleModule, node: Node) -> None:
             f"node {node.node_id}: the storage is refused, nothing was changed: other nodes have "
             f"metadata, this one has none, and the quorum may need its vote: {reason}. With it a "
             "leader could be elected that lacks committed records. Start all other controllers and "
-            "their brokers first (site.yml with --limit to them), then run this again; if they are "
+            "their brokers first (site.yml with --limit to them), then run this again. If they are "
             "no majority by themselves, restore the disk of this node from a backup"
         )
         module.fail_json(msg=text)

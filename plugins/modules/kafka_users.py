@@ -38,7 +38,7 @@ description:
     others of that principal are deleted, also those that deny.
   - A user that is absent loses its credentials and all ACLs of its principal.
   - A password that Millrace has generated replaces no other one, unless C(rotate_secrets.yml) has
-    made it; a user that has another one is left as it is, and the task fails after all others.
+    generated it. A user that has another one is left as it is, and the task fails after all others.
 options:
   users:
     description: Users in place of those of the inventory, each with C(name), C(state), C(password),
@@ -58,7 +58,7 @@ POLL_SECONDS = 0.2
 SHOWN_SECONDS = 30
 REFUSED = (
     "Kafka does not accept the password that Millrace has generated for it, and may have a newer "
-    "one: copy the directory of secrets from the control node that was used last, or make a new "
+    "one. Copy the directory of secrets from the control node that was used last, or make a new "
     "password by rotate_secrets.yml"
 )
 SECRETS = ("password", "secret", "sasl.jaas.config", "ssl.keystore.key")

@@ -15,8 +15,8 @@ module: monitoring_health
 short_description: Whether Prometheus and Alertmanager run, and all that is to be asked answers
 extends_documentation_fragment: [millrace.streaming.health, millrace.streaming.check_mode]
 description:
-  - Both servers of this host must be ready, every exporter of the cluster must have answered
-    Prometheus the last time it was asked, and the console of this host must serve its page. Alerts
+  - Both servers of this host must be ready, and its console must serve its page. Every exporter of
+    the cluster must have answered Prometheus the last time it was scraped. Alerts
     that fire are returned and are no failure.
 options:
   exporters:

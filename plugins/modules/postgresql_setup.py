@@ -17,7 +17,7 @@ description:
     steps. The steps come from the model of the cluster.
 options:
   steps:
-    description: What to do instead of what the model says, each with C(what), its name for
+    description: What to do in place of what is in the model. Each has C(what), its name for
       messages, C(database), C(check), a query that is true once it is done, and C(apply), the
       statements that do it.
     type: list

@@ -43,8 +43,8 @@ module: preflight
 short_description: Inspect a host before anything is changed on it
 extends_documentation_fragment: [millrace.streaming.check_mode]
 description:
-  - Reports what only the host can know, such as whose data lies on its disks, what is mounted, its
-    memory, its limits, its ports, its clock, and what its Java, its kernel and its systemd take.
+  - Reports what only the host can know. Examples are whose data lies on its disks, its mounts,
+    memory, limits, ports and clock, and what its Java, kernel and systemd take.
   - M(millrace.streaming.cluster) checks what was found on all hosts together; C(docs/reference/errors.md)
     lists the rules.
 options:

@@ -17,9 +17,9 @@ module: report_host
 short_description: Units, disks, certificates and the last operation of a host, for a report
 extends_documentation_fragment: [millrace.streaming.check_mode]
 description:
-  - Reads the state of the units of a host's services, the room of their data directories, until
-    when the certificates in its files are valid, and the record of the last operation. It changes
-    nothing, and nothing that it finds fails the task.
+  - Reads the state of the units of a host's services, and the free space of their data directories.
+    Reads until when the certificates in its files are valid, and the record of the last operation.
+    It changes nothing, and nothing that it finds fails the task.
 """
 
 RETURN = r"""
@@ -60,7 +60,7 @@ def active(name: str) -> str:
 
 
 def disks(paths: list[str]) -> list[dict[str, Any]]:
-    """Return the room of directories; one that is not there has none."""
+    """Return the size and free space of directories; one that is not there has none."""
     usages = []
     for path in paths:
         try:

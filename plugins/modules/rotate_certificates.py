@@ -20,8 +20,8 @@ options:
     default: keys
   authorities:
     description: Which CAs to change, that of Kafka and its clients, that of the REST interface of
-      Kafka Connect and databases, or those of ZooKeeper's members and clients; all that there are
-      without it. A change that is under way is of those with which it began.
+      Kafka Connect and databases, or those of ZooKeeper's members and clients. The default is all
+      that there are. A change that is under way is of those with which it began.
     type: list
     elements: str
     choices: [kafka, connect, zookeeper]

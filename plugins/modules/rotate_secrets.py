@@ -8,7 +8,7 @@ description:
   - Replaces secrets that Millrace has generated, in the directory of secrets on the control node.
     The tasks that follow in the run write them to the hosts, or give them to Kafka.
   - Refuses a user that the inventory does not have, that has a certificate, or whose password the
-    inventory gives; all such problems are reported at once, and then no secret is changed.
+    inventory gives. All such problems are reported at once, and then no secret is changed.
 options:
   users:
     description: Users of Kafka that get a new password.

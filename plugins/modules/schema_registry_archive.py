@@ -20,9 +20,9 @@ short_description: Export all schemas of the schema registry, or import them wit
 description:
   - The archive has all subjects with their versions, ids, references and levels of compatibility.
   - It is imported with the same ids, since records name the schemas by their ids, into a registry
-    that is empty or has a part of the archive; one that has all of it is left unchanged. A registry
-    is refused if a version, an id or a level differs from the archive, or if it has the id of a
-    missing schema, even of a removed version, since the import would leave that schema out.
+    that is empty or has a part of the archive. One that has all of it is left unchanged. A registry
+    is refused if a version, an id or a level differs from the archive. It is refused if it has the
+    id of a missing schema, even of a removed version, since the import would leave that schema out.
 options:
   path:
     description: The archive on this host.

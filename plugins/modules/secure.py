@@ -9,7 +9,7 @@ description:
     the phase among the secrets, by which every run configures the nodes. A phase is left when all
     nodes run in it.
   - First the wanted listeners are added beside those that are there, then the nodes talk to each
-    other by them, then the others are closed.
+    other by them, then the others are removed.
 options:
   running:
     description: What the module M(millrace.streaming.kafka_listeners) has returned, by host.

@@ -40,11 +40,11 @@ options:
     description: Service whose options come from the model.
     type: str
   parts:
-    description: Which of its options; all without it. V(logins) stands alone, for the files by
-      which jobs on Spark log in to Kafka, and so do V(packages), for the Python packages of a
-      O(job), V(masks), for what keeps packages of the system from starting services,
-      V(authorities), for the CA of the schema registry that jobs on Spark read, and V(secrets), for
-      the generation of the secrets that the host has.
+    description: Which of its options; all without it. Some have no other option beside them.
+      V(logins) is for the files by which jobs on Spark log in to Kafka, V(packages) for the Python
+      packages of a O(job). V(masks) is for what keeps packages of the system from starting
+      services. V(authorities) is for the CA of the schema registry that jobs on Spark read, and
+      V(secrets) for the generation of the secrets that the host has.
     type: list
     elements: str
     choices: [distribution, files, units, logins, packages, masks, authorities, secrets]
@@ -54,9 +54,8 @@ options:
     type: dict
   former_jobs:
     description: For O(state=absent) the files of all units of jobs that are on the host, by their
-      names, and the paths of all files of their programs and of the directories of Python packages.
-      What the inventory does not have there is
-      removed.
+      names. Also the paths of all files of their programs and of the directories of Python
+      packages. What the inventory does not have there is removed.
     type: list
     elements: str
   former_monitoring:
@@ -73,13 +72,13 @@ options:
     type: dict
   files:
     description:
-      - Mapping of absolute path to what should be there, with the keys C(state) (V(file),
+      - Mapping of absolute path to what should be there. Its keys are C(state) (V(file),
         V(directory), V(link) or V(absent); default V(file)), C(content), C(mode) (four octal
-        digits), C(owner), C(group), C(target) (of a link), C(format) (V(text) or V(properties);
-        default by the suffix C(.properties)), C(restart) (a change of content needs a restart),
-        C(dynamic) (keys of a properties file that its process takes while it runs, so that a
-        change of nothing else needs no restart; a value with C(${...}) always needs one) and
-        C(secret) (the content is never shown).
+        digits), C(owner), C(group) and C(target) (of a link).
+      - C(format) is V(text) or V(properties), by default by the suffix C(.properties). With
+        C(restart) a change of content needs a restart. C(dynamic) has keys of a properties file
+        that its process takes while it runs. A change of nothing else needs no restart; a value
+        with C(${...}) always needs one. With C(secret) the content is never shown.
       - The parent directory of each path must exist or be an entry itself; in check mode it may be
         missing. V(absent) removes files, links and directories that are empty or become so.
     type: dict
@@ -143,8 +142,8 @@ options:
     default: []
   previous:
     description: File in which to keep the previous state of every entry with C(restart) and of
-      every link, as long as none of O(restart_marks) exists, so that it can be restored for a
-      service that does not start with the new state. Only root can read it.
+      every link, as long as none of O(restart_marks) exists. It can be restored for a service that
+      does not start with the new state. Only root can read it.
     type: path
 attributes:
   check_mode:

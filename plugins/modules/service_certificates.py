@@ -14,12 +14,12 @@ module: service_certificates
 short_description: Until when a host's certificates for other services than Kafka are valid
 extends_documentation_fragment: [millrace.streaming.check_mode]
 description:
-  - Checks the certificates that members of an ensemble with C(zookeeper_security=standard), brokers
-    and masters of Spark show each other, those of workers of Kafka Connect with
-    C(connect_security=standard), those of the schema registry with
-    C(schema_registry_security=standard), and that of PostgreSQL, in the files of the host. A host
-    that has none is not asked.
-  - They must be valid for two days; C(expiring) has those that end within thirty.
+  - Checks certificates in the files of the host. With C(zookeeper_security=standard) they are those
+    that members of an ensemble, brokers and masters of Spark show each other. With
+    C(connect_security=standard) they are those of workers of Kafka Connect, and with
+    C(schema_registry_security=standard) those of the schema registry. That of PostgreSQL is checked
+    too. A host that has none is not inspected.
+  - They must be valid for two days; C(expiring) has those that expire within thirty.
 options:
   fail:
     description: Whether a certificate that is not valid fails the task.

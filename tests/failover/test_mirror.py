@@ -1,4 +1,4 @@
-"""A second cluster follows the first one: switching over, the loss of the first, the way back.
+"""A second cluster replicates the first one: switching over, the loss of the first, the failback.
 
 `--inventory` is the first cluster, `--second` the one that follows it. Both have Kafka Connect.
 """
@@ -279,7 +279,7 @@ def test_the_commands_of_the_page_work(pair: Pair, hosts: dict[str, Host]) -> No
     first_host = hosts[first.topology.group("kafka_brokers")[0]]
     second_host = over_ssh(second.topology)[second.topology.group("kafka_brokers")[0]]
     ends_there, shown, lag = guide.commands("A planned switch-over", PAGE)
-    *_, reset = guide.commands("The way back", PAGE)
+    *_, reset = guide.commands("Failback", PAGE)
     lines = typed(first_host, ends_there.replace("orders", topic)).splitlines()
     ends = {int(partition): int(end) for _, partition, end in (line.split(":") for line in lines)}
     assert ends == reading.ends(first.topology.connection, topic)
@@ -371,7 +371,7 @@ def test_the_first_cluster_is_lost_and_comes_back(pair: Pair, hosts: dict[str, H
     )
     received = Counter(record.value for record in first.as_group(topic, back)[back])
     last = Counter(value(number).decode() for number in range(last_sender.acknowledged))
-    assert last <= received, "a record was not given to the group on the way back"
+    assert last <= received, "a record was not given to the group after the failback"
     assert received <= both
     circular = [name for name in (*first.topics(), *pair.second.topics()) if name.count(".") > 1]
     assert not [name for name in circular if topic in name], "nothing is copied in a circle"

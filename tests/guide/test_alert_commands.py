@@ -23,7 +23,7 @@ from tests.support.services import groups
 pytestmark = pytest.mark.skipif(not FULL, reason=PART_OF_FULL)
 # These end with an error where there is nothing to show, as on a cluster that is well.
 MAY_FIND_NOTHING = ("tail ", "ls ", "cat /var/lib/millrace/operation.json")
-LABELS = {"UNIT": "kafka", "JOB": "changes", "MOUNTPOINT": "/etc"}
+LABELS = {"UNIT": "kafka", "JOB": "changes", "MOUNTPOINT": "/etc", "DATA_DIR": "/etc"}
 """What the labels of an alert could name."""
 # What the page says about an answer on a cluster that is well.
 SILENT = ("--unavailable-partitions", "--under-min-isr-partitions", "--under-replicated-partitions")

@@ -91,7 +91,7 @@ def test_a_host_is_unreachable(operator: Operator, replicated: str) -> None:
     assert replicated
     first, *_, last = operator.topology.group("kafka_brokers")
     operator.names = {
-        "ssh k2": login(operator.topology, last),
+        "ssh ansible@k2": login(operator.topology, last),
         "--limit k2": f"--limit {last}",
         "!k2": f"!{last}",
     }

@@ -29,7 +29,7 @@ SECONDS, SLOWNESS = 5400, 5.7
 """Within which the lab starts there, if the machine has taken 17 s to boot."""
 AUTHORITIES = Path("/usr/local/share/ca-certificates")
 """Where Debian and Ubuntu have the certificates that an administrator trusts."""
-CLONE = "/root/millrace"
+CLONE = "~/millrace"
 TOPOLOGY = "single"
 
 
@@ -84,8 +84,8 @@ def machine() -> Iterator[None]:
         if AUTHORITIES.is_dir():
             trusted = local("tar", "--create", f"--directory={AUTHORITIES}", ".")
             run(f"tar -x -C {AUTHORITIES} && update-ca-certificates", seconds=600, data=trusted)
-        run("cat > /root/bundle", seconds=600, data=local("git", "bundle", "create", "-", "HEAD"))
-        run(f"git clone --quiet /root/bundle {CLONE}", seconds=600)
+        run("cat > ~/bundle", seconds=600, data=local("git", "bundle", "create", "-", "HEAD"))
+        run(f"git clone --quiet ~/bundle {CLONE}", seconds=600)
         yield
     finally:
         succeed("down", seconds=120, env=LAB)
@@ -110,7 +110,7 @@ def test_a_fresh_clone_starts_the_lab() -> None:
     lab("up", seconds=SECONDS)
     assert KAFKA.default in lab("ssh", "solo", "ls -d /opt/millrace/kafka*", seconds=300)
     recorded = (ROOT / f"artifacts/kafka/{KAFKA.default}/SHA256").read_text().strip()
-    packed = run("sha256sum /root/.cache/millrace/artifacts/kafka-*.tar", seconds=300)
+    packed = run("sha256sum ~/.cache/millrace/artifacts/kafka-*.tar", seconds=300)
     assert packed.split()[0] == recorded
     assert run("podman --version", seconds=300).split()[-1].startswith("5.")
 

@@ -32,8 +32,7 @@ TEXTS: Mapping[str, str] = {
     ),
     "no-quorum": (
         "controller {ids} is not known to the brokers, which have no KRaft quorum, so the effect "
-        "of a stop on it is unknown: correct the inventory, or finish the migration from "
-        "ZooKeeper"
+        "of its stop is unknown: correct the inventory, or finish the migration from ZooKeeper"
     ),
     "voter-missing": (
         "controller {ids} is not a voter, so fewer may fail than the inventory promises: add it "
@@ -66,7 +65,7 @@ TEXTS: Mapping[str, str] = {
     ),
     "unexpected-broker": (
         "broker {ids} is registered but not in the inventory, so Millrace does not "
-        "manage it: add it to the inventory, or stop it and run on a Kafka host, for each id, "
+        "manage it: add it there, or stop it and run on a Kafka host, for each id, "
         "`" + UNREGISTER + " ID`"
     ),
     # Topics
@@ -90,8 +89,7 @@ TEXTS: Mapping[str, str] = {
     ),
     "under-replicated": (
         "{count} of {total} partitions have a replica that is not in sync (broker {ids}), so "
-        "no further replica may fail during a restart: wait until it is in sync, or see that "
-        "broker's journal"
+        "no further replica may fail during a restart: wait, or see that broker's journal"
     ),
     "reassigning": (
         "{count} of {total} partitions are being reassigned, so their replicas change during "

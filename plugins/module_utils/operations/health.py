@@ -56,8 +56,8 @@ def _failed_directory(snapshot: Snapshot, broker: int, paths: Sequence[str]) -> 
     named = f"log directory {', '.join(paths)}" if paths else "a log directory"
     return (
         f"broker {broker} has taken {named} out of use after an error, so its {missing} replicas "
-        "there are missing: see its journal, repair the disk, then run rolling_restart.yml, which "
-        "restarts this broker first; it keeps the directory out of use until then"
+        "there are missing. See its journal, repair the disk, then run rolling_restart.yml, which "
+        "restarts this broker first. It keeps the directory out of use until then"
     )
 
 

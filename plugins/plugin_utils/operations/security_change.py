@@ -82,7 +82,7 @@ def forward(
         return change.enter(AFTER[change.phase])
     if (used := _used(nodes, _former(change))) and not disconnect:
         message = (
-            f"clients are connected to listeners that are to be closed: {'; '.join(used)}. Move "
+            f"clients are connected to listeners that are to be removed: {'; '.join(used)}. Move "
             "them, or close the listeners all the same with -e secure_disconnect=true"
         )
         raise ImpossibleError(message)
@@ -139,7 +139,7 @@ def _common(nodes: Mapping[str, Running], desired: Listeners) -> Listeners:
     """Return what all nodes listen on; where there is no controller, the wanted one of it."""
     configured = [node.listeners for node in nodes.values() if _every(node.listeners)]
     if not configured:
-        message = "no node is configured yet: run site.yml, which deploys a closed cluster"
+        message = "no node is configured yet: run site.yml, which deploys a secured cluster"
         raise ImpossibleError(message)
     return Listeners(
         _same("brokers", (listeners.brokers for listeners in configured)),

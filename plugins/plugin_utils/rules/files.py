@@ -107,7 +107,7 @@ def _secrets_directory(finding: FileFinding) -> Findings:
 
 @rule("yaml-number", each=_found("number"))
 def _yaml_number(finding: FileFinding) -> Findings:
-    """YAML 1.1 reads a number that begins with 0 in base 8, and one with colons in base 60; where
+    """YAML 1.1 reads a number that begins with 0 in base 8, and one with colons in base 60. Where
     a text is needed, it gets the number without the signs that say nothing about its value.
     """
     problem = f"YAML reads {finding.text} as the number {finding.value}."

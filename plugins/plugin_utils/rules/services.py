@@ -234,8 +234,8 @@ def _port_in_use(host: InspectedHost) -> Findings:
 
 @host_rule("name-is-loopback")
 def _name_is_loopback(host: InspectedHost) -> Findings:
-    """The service listens on the address of its own name, where no other host can reach it, or
-    gives this name to others, as Kafka Connect and the schema registry do.
+    """The service listens on the address of its own name, where no other host can reach it. Kafka
+    Connect and the schema registry give this name to others.
     """
     for product in host.cluster.services(host.name):
         if product != "kafka":  # it has a rule of its own

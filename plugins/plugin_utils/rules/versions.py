@@ -190,7 +190,7 @@ def _version_changes(installed: str, configured: str, allowed: str) -> Findings:
 
 @hosts_rule("format-version", where="kafka_version")
 def _format_version(hosts: Sequence[InspectedHost]) -> Findings:
-    """Kafka supports a directory only with the version that formatted it, or a later one, and the
+    """Kafka supports a directory only with the version that formatted it, or a later one. The
     cluster runs an earlier one, to which an upgrade may be rolled back (KIP-1170).
     """
     reached = [*hosts, *(hosts[0].outside if hosts else ())]

@@ -279,7 +279,7 @@ def _refuse_given(secrets: Secrets, site_authority: Authority | None, *, others:
     if site_authority and not site_authority.key:
         message = (
             "kafka_ca_certificate is a new CA whose key is not given, and a CA can only be "
-            "changed to one that Millrace signs with; set kafka_ca_key, too, until the change is "
+            "changed to one that Millrace signs with. Set kafka_ca_key, too, until the change is "
             "complete"
         )
         raise CertificateError(message + (instead if others else ""))

@@ -455,7 +455,7 @@ def test_another_version_is_for_the_playbooks_that_change_it(
     ansible = clean(tmp_path)
     meta = f"version=1\ncluster.id={ID}\nnode.id=1\ndirectory.id=x\n"
     installed = {"kafka": "kafka-4.2.1-0123456789ab"}
-    inspect(ansible, "k1", installed=installed, disk={"exists": True, "meta": meta})
+    inspect(ansible, "k1", software_installed=installed, disk={"exists": True, "meta": meta})
     result = run_checks(ansible, inspected=["k1"], allow_version_change=allowed)
     assert [rule for rule in rules(result) if rule.startswith("version")] == problems
 

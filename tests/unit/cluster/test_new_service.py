@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.module_utils.host.files import Entry
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.cluster import Cluster
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.files import Entry
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.host import HostSettings
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.inventory import Secrets
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.service import (
@@ -36,8 +36,14 @@ class Karapace(Certified):
     title = "Karapace"
     address_variable = "ansible_host"
     connecting = (CLIENTS,)
-    units: ClassVar[list[str]] = ["millrace-karapace"]
-    removal: ClassVar[dict[str, Any]] = {}
+
+    @property
+    def units(self) -> list[str]:
+        return ["millrace-karapace"]
+
+    @property
+    def removal(self) -> dict[str, Any]:
+        return {"state": "absent", "units": self.units, "removed": list(self.files())}
 
     @property
     def is_open(self) -> bool:
@@ -61,7 +67,7 @@ class OfConnect(Karapace):
     of_connect = True
 
 
-def with_service(service: type[Karapace], address: str, **options: str) -> Cluster:
+def with_service(service: type[Karapace], address: str, security: str = "standard") -> Cluster:
     """Return a cluster with a broker of which the host has the service too."""
     cluster = small.cluster(
         {"kafka_brokers": ["k1"], "kafka_controllers": ["k1"]},
@@ -72,7 +78,7 @@ def with_service(service: type[Karapace], address: str, **options: str) -> Clust
         name: replace(host, settings={**host.settings, "ansible_host": address})
         for name, host in cluster.hosts.items()
     }
-    parts = {name: service(host, **options) for name, host in hosts.items()}
+    parts = {name: service(host, security=security) for name, host in hosts.items()}
     return replace(cluster, hosts=hosts, by_product={**cluster.by_product, "karapace": parts})
 
 
@@ -97,7 +103,7 @@ def test_its_certificate_is_of_the_authority_that_it_names() -> None:
     [("8.8.8.8", "open", True), ("8.8.8.8", "standard", False), ("10.0.0.1", "open", False)],
 )
 def test_it_is_not_open_to_the_internet(address: str, security: str, *, refused: bool) -> None:
-    cluster = with_service(Karapace, address, security=security)
+    cluster = with_service(Karapace, address, security)
     problems = [
         problem for problem in check_cluster(RULES, cluster) if problem.rule == "open-to-everybody"
     ]

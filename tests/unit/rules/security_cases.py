@@ -159,7 +159,7 @@ REFUSED: list[Case] = [
         "ensemble-security-differs",
         "one open member",
         lambda d: d.ensemble().variable("zookeeper_security", "standard", on=("z1", "z3")),
-        ("z1 and z3 would be closed, and z2 open", "zookeeper_security"),
+        ("z1 and z3 would be secured, and z2 open", "zookeeper_security"),
     ),
     *(
         (

@@ -44,7 +44,7 @@ def _monitoring_address(packaged: Packaged) -> Findings:
 
 @rule("monitoring-security-differs")
 def _monitoring_security_differs(cluster: Cluster) -> Findings:
-    """Prometheus asks all exporters in one way, and each server notifies all others so, too."""
+    """Prometheus scrapes all exporters in one way, and each server notifies all others so, too."""
     yield from one_value(cluster, "for all hosts", cluster.metrics, "metrics_security")
     yield from one_value(cluster, "for all hosts", cluster.monitoring, "monitoring_security")
 

@@ -49,7 +49,7 @@ def _postgresql_database_name(database: Database) -> Findings:
 
 @rule("postgresql-address", each=parts("postgresql"))
 def _postgresql_address(database: Database) -> Findings:
-    """Workers of Kafka Connect connect to it as `address:port`, and its certificate is for it."""
+    """Workers of Kafka Connect reach it at `address:port`, and its certificate is for it."""
     yield from wrong_address(database.settings, ADDRESS, database.address)
 
 

@@ -129,9 +129,7 @@ def _ensemble_security_differs(cluster: Cluster) -> Findings:
     """Members with certificates and those without do not talk to each other."""
     by_security = holders({name: member.is_secured for name, member in cluster.zookeeper.items()})
     if len(by_security) > 1:
-        problem = (
-            f"{listing(by_security[True])} would be closed, and {listing(by_security[False])} open."
-        )
+        problem = f"{listing(by_security[True])} would be secured, and {listing(by_security[False])} open."
         fix = "Set zookeeper_security once, for the whole group zookeeper."
         yield Finding(problem, fix, hosts=tuple(cluster.zookeeper))
 
@@ -139,7 +137,7 @@ def _ensemble_security_differs(cluster: Cluster) -> Findings:
 @host_rule("ensemble-closed", where="zookeeper_security")
 def _ensemble_closed(host: InspectedHost) -> Findings:
     """While members are restarted one after the other, those with TLS and those without would not
-    talk to each other, and clients with the old configuration would reach none that is restarted.
+    talk to each other. Clients with the old configuration would reach none that is restarted.
     """
     member, broker = host.zookeeper, host.kafka
     current, expected, deployed = host.inspection.zookeeper.secured, False, False

@@ -224,7 +224,7 @@ def _connect_secret_file(worker: Worker) -> Findings:
 
 @rule("connector-user", each=_all)
 def _connector_user(cluster: Cluster, worker: Worker, connector: Connector) -> Findings:
-    """On a closed cluster a connector reads and writes as a user of its own, with its own grants;
+    """On a secured cluster a connector reads and writes as a user of its own, with its own grants;
     without a login it fails.
     """
     where, named = _at(connector, "kafka_user"), _named(cluster)
@@ -233,7 +233,7 @@ def _connector_user(cluster: Cluster, worker: Worker, connector: Connector) -> F
         if not connector.present:
             return
         if worker.kafka_login:
-            problem = f"{connector.name} has no user, and the cluster is closed."
+            problem = f"{connector.name} has no user, and the cluster is secured."
             yield Finding(problem, f"Set kafka_user: {connector.name}, and grants.", where)
         elif connector.grants:
             problem = f"{connector.name} has grants and no user."

@@ -53,8 +53,8 @@ def _mirror_alias(worker: Worker) -> Findings:
 
 @rule("mirror-name", each=_first, where=VARIABLE)
 def _mirror_name(worker: Worker) -> Findings:
-    """The name is the prefix of copied topics: if two clusters shared it, their records would be in
-    one topic, and if a cluster used its own, it would copy its copies.
+    """The name is the prefix of copied topics. If two clusters shared it, their records would be in
+    one topic. If a cluster used its own, it would copy its copies.
     """
     for mirror in worker.mirrors:
         if not _NAME.fullmatch(mirror.source):

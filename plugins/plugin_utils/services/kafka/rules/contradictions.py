@@ -176,13 +176,13 @@ def _retention_zero(node: KafkaNode) -> Findings:
     """Kafka does not start with it: retention is at least 1, or -1 for no limit."""
     key, retention = _milliseconds(node, "log.retention")
     if retention == 0:
-        fix = f"Set {key}: 1 or more, or -1 to keep records for ever."
+        fix = f"Set {key}: 1 or more, or -1 to keep records forever."
         yield Finding(f"{key} is 0.", fix, place(node, key))
 
 
 @rule("retention-below-roll", each=nodes, severity="warning")
 def _retention_below_roll(node: KafkaNode) -> Findings:
-    """A segment is deleted as a whole, after its newest record has expired: on a topic with few
+    """A segment is deleted as a whole, after its newest record has expired. On a topic with few
     writes records stay for the age of a segment plus the retention time.
     """
     key, retention = _milliseconds(node, "log.retention")

@@ -133,7 +133,7 @@ def _authorizer_differs(cluster: Cluster) -> Findings:
 @host_rule("protocol-between-nodes", where="kafka_security")
 def _protocol_between_nodes(host: InspectedHost) -> Findings:
     """While nodes are restarted one after the other, those with the old configuration and those
-    with the new one talk to each other: both need both listeners, with the same protocols.
+    with the new one talk to each other. Both need both listeners, with the same protocols.
     """
     node, deployed = host.kafka, host.inspection.kafka
     if node is None or not any(directory.meta for _, directory in host.data()):
@@ -160,8 +160,8 @@ def _protocol_between_nodes(host: InspectedHost) -> Findings:
 
 @host_rule("security-change-differs", where="kafka_secrets_dir")
 def _security_change_differs(host: InspectedHost) -> Findings:
-    """What nodes listen on while an open cluster is closed follows from the record of secure.yml:
-    with an earlier one, or none, clients would lose their listener, or get back one that is closed.
+    """What nodes listen on while an open cluster is secured follows from the record of secure.yml.
+    With an earlier one, or none, clients would lose their listener, or get back a removed one.
     """
     node, protocols = host.kafka, host.inspection.kafka.protocols
     if node is None or not protocols or not any(directory.meta for _, directory in host.data()):
@@ -189,8 +189,8 @@ def _security_change_differs(host: InspectedHost) -> Findings:
     if set(opened) & set(host.inspection.kafka.between_nodes.values()):
         return  # protocol-between-nodes
     if node.is_secured and not change and not ending and opened:
-        problem = f"The node has the open listener {listing(opened)}, which would be closed."
-        yield Finding(problem, f"{fix} Run secure.yml to close it.")
+        problem = f"The node has the open listener {listing(opened)}, which would be removed."
+        yield Finding(problem, f"{fix} Run secure.yml, which secures the cluster.")
 
 
 @hosts_rule("security-change-left", where="kafka_secrets_dir")

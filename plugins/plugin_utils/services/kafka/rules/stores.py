@@ -203,7 +203,7 @@ def _client_protocol(node: KafkaNode) -> Findings:
 @rule("listener-unreachable")
 def _listener_unreachable(cluster: Cluster) -> Findings:
     """Millrace connects to this listener from the brokers' hosts to see whether they are healthy
-    before and after each restart; it reads stores in PEM only, and does not log in by itself.
+    before and after each restart. It reads stores in PEM only, and does not log in by itself.
     """
     for host, node in brokers(cluster):
         listener = node.listeners.for_host

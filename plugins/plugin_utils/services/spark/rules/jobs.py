@@ -120,7 +120,7 @@ def _spark_job_files(_: Cluster, job: Job) -> Findings:
 @rule("spark-job-arguments", each=_jobs)
 def _spark_job_arguments(_: Cluster, job: Job) -> Findings:
     """The program would end at its start. One that does not declare its arguments with argparse, in
-    the module that is run, is not judged.
+    the module that is run, is not checked.
     """
     entry = next((path for path in job.entries if path in job.files.values()), None)
     if entry is None or _is_unreadable(entry):
