@@ -213,14 +213,14 @@ def test_without_a_directory_for_it_nothing_is_said(
     places = folder / "tmp"
     places.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(places))
-    monkeypatch.setattr(jvm.os, "geteuid", lambda: 0)
-    monkeypatch.setattr(jvm.tempfile if function == "mkdtemp" else jvm.os, function, fail)
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(tempfile if function == "mkdtemp" else os, function, fail)
     assert refusals(java, ["-Xss1m"]) == {}
     assert list(places.iterdir()) == []
 
 
 def test_without_the_account_nothing_is_said(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jvm.os, "geteuid", lambda: 0)
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
     monkeypatch.setattr(jvm, "ACCOUNT", "no-such-account")
     assert refusals(program(folder, REFUSING), ["-Xss1m"]) == {}
 
@@ -243,7 +243,7 @@ def test_a_directory_that_cannot_be_removed_changes_no_answer(
         Path(places).chmod(0o755)
         monkeypatch.setattr(tempfile, "tempdir", places)
         with monkeypatch.context() as context:
-            context.setattr(jvm.os, "rmdir", fail)
+            context.setattr(os, "rmdir", fail)
             assert refusals(java, ["-Xss1m"]) == {"-Xss1m": "no -Xss1m"}
         assert len(list(Path(places).iterdir())) == 1
 

@@ -65,7 +65,7 @@ def copied(tmp_path: Path) -> Path:
 def test_a_wrong_word_ends_with_2_and_what_was_meant(
     words: list[str], topology: str, meant: str
 ) -> None:
-    code, output = lab(*words, **({"LAB_TOPOLOGY": topology} if topology else {}))
+    code, output = lab(*words, LAB_TOPOLOGY=topology)
     assert code == 2, output
     assert re.search(rf"Did you mean {meant}\?", output)
     assert len(output.splitlines()) == 1, output
