@@ -98,11 +98,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("directory", type=Path)
     directory: Path = parser.parse_args(arguments).directory
-    directory.mkdir(parents=True, exist_ok=True)
-    for view in views():
-        path = directory / f"{view.name}.json"
-        path.write_text(text(view), encoding="utf-8")
-        sys.stdout.write(f"{path}\n")
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        for view in views():
+            path = directory / f"{view.name}.json"
+            path.write_text(text(view), encoding="utf-8")
+            sys.stdout.write(f"{path}\n")
+    except OSError as error:
+        parser.error(str(error))
 
 
 if __name__ == "__main__":

@@ -32,10 +32,16 @@ def listing(boms: Mapping[str, Mapping[str, Any]]) -> str:
     """Return the text for distributions and their CycloneDX documents."""
     lines = []
     for name, bom in sorted(boms.items()):
-        parts: dict[str, set[str]] = defaultdict(set)
+        components: dict[str, set[str]] = defaultdict(set)
         for component in bom.get("components", []):
-            parts[licenses(component)].add(f"{component['name']} {component.get('version', '')}")
-        lines += [name, *(f"  {x}: {', '.join(sorted(parts[x]))}" for x in sorted(parts)), ""]
+            components[licenses(component)].add(
+                f"{component['name']} {component.get('version', '')}"
+            )
+        lines += [
+            name,
+            *(f"  {key}: {', '.join(sorted(components[key]))}" for key in sorted(components)),
+            "",
+        ]
     return "\n".join(lines)
 
 

@@ -511,7 +511,7 @@ def places() -> dict[Path, str]:
     with tempfile.TemporaryDirectory() as folder:
         copied = shutil.copytree(ROOT / "inventories/full", Path(folder) / "full")
         cluster = resolve(from_directory(copied))
-    own = {
+    meanings = {
         f"{HOMES}/<product>-<version>-<checksum>": f"distributions, the last {KEPT_HOMES} of each",
         f"{HOMES}/<product>": "link to the one that is in use",
         "/usr/local/bin": "links to the command-line tools",
@@ -551,7 +551,7 @@ def places() -> dict[Path, str]:
         "",
         "## Millrace's own",
         "",
-        *_table(["path", "what"], [[_code(path), what] for path, what in own.items()]),
+        *_table(["path", "what"], [[_code(path), meaning] for path, meaning in meanings.items()]),
         "",
         "## Configuration files",
         "",

@@ -46,16 +46,18 @@ def configuration(cluster: Cluster) -> list[list[str]]:
                 if {*above} & {*_config_dirs(part)} and "content" in entry:
                     row = [f"`{path}`", _access(entry), _remarks(entry)]
                     # On some hosts a file holds more than on others.
-                    rows[path] = max(rows.get(path, row), row, key=lambda one: len(one[2]))
+                    rows[path] = max(
+                        rows.get(path, row), row, key=lambda candidate: len(candidate[2])
+                    )
     return list(rows.values())
 
 
 def _by_product(cluster: Cluster) -> dict[str, list[Part]]:
-    found: dict[str, list[Part]] = {}
+    by_product: dict[str, list[Part]] = {}
     for host in cluster.hosts:
         for product, part in cluster.deployed(host).items():
-            found.setdefault(product, []).append(part)
-    return found
+            by_product.setdefault(product, []).append(part)
+    return by_product
 
 
 def _config_dirs(part: Part) -> list[str]:
@@ -77,7 +79,7 @@ def _data(part: Part, defaults: Mapping[str, Any]) -> Iterator[str]:
         is_own = entry.get("state") == "directory" and entry.get("owner") == part.user
         if not is_own or path.startswith(("/etc/", "/opt/", "/var/lib/millrace/")):
             continue
-        base = next((known for known in variables if PurePosixPath(path).is_relative_to(known)), "")
+        base = next((root for root in variables if PurePosixPath(path).is_relative_to(root)), "")
         if not base:
             yield f"`{path}`"
             continue

@@ -133,31 +133,31 @@ def _of_node(node: yaml.Node | None) -> Iterator[Passage]:
 def _of_python(text: str) -> Iterator[Passage]:
     """Yield the literals that may be messages, and the reasons of rules."""
     tree = ast.parse(text)
-    others: set[ast.AST] = set()
+    hidden: set[ast.AST] = set()
     for node in ast.walk(tree):
         match node:
             case ast.Assign(
                 targets=[ast.Name(id="DOCUMENTATION")], value=ast.Constant(value=str(content))
             ):
-                others.add(node.value)
+                hidden.add(node.value)
                 for passage in _of_yaml(content):
                     yield Passage(node.lineno + passage.line - 1, passage.text)
             case ast.Assign(targets=[ast.Name(id="EXAMPLES" | "RETURN")]):
-                others |= {*ast.walk(node)}
-            case ast.Expr(value=ast.Constant() as constant) if constant not in others:
-                others.add(constant)
+                hidden |= {*ast.walk(node)}
+            case ast.Expr(value=ast.Constant() as constant) if constant not in hidden:
+                hidden.add(constant)
             case ast.FunctionDef(decorator_list=[ast.Call(func=ast.Name(id=name))]) if (
                 name in RULES
             ):
                 yield from _of_literal(node.lineno, ast.get_docstring(node) or "")
-            case ast.JoinedStr(values=values) if node not in others:
-                others |= set(ast.walk(node))
+            case ast.JoinedStr(values=values) if node not in hidden:
+                hidden |= set(ast.walk(node))
                 content = "".join(
                     str(value.value) if isinstance(value, ast.Constant) else CODE
                     for value in values
                 )
                 yield from _of_literal(node.lineno, content)
-            case ast.Constant(value=str(content)) if node not in others:
+            case ast.Constant(value=str(content)) if node not in hidden:
                 yield from _of_literal(node.lineno, content)
 
 
@@ -221,8 +221,8 @@ def problems(path: Path, text: str, config: Config) -> Iterator[Problem]:
         return
     for result in LintFile(str(path), content).lint(config):
         line = lines[min(result.pos[0] - 1, len(lines) - 1)]
-        found = result.check_result
-        yield Problem(path, line, found.check_path, found.message)
+        outcome = result.check_result
+        yield Problem(path, line, outcome.check_path, outcome.message)
 
 
 @cache

@@ -78,7 +78,10 @@ def navigation(root: Path, pages: Sequence[str]) -> list[Mapping[str, Any]]:
         for folder, title in SECTIONS.items()
     }
     sections["Project"] = [page for page in PROJECT if page in pages]
-    return [{"Documentation": START}, *({title: own} for title, own in sections.items() if own)]
+    return [
+        {"Documentation": START},
+        *({title: section} for title, section in sections.items() if section),
+    ]
 
 
 def configuration(root: Path, pages: Sequence[str]) -> Mapping[str, Any]:
@@ -145,23 +148,23 @@ class Page(HTMLParser):
 
 def problems(site: Path) -> list[str]:
     """Return what is wrong with a site: too large a page, an address that it does not have."""
-    found = []
+    messages = []
     for path in sorted(site.rglob("*.html")):
         name, text = path.relative_to(site).as_posix(), path.read_text(encoding="utf-8")
         size = len(text.encode())
         if size > PAGE_BYTES:
-            found.append(f"{name} has {size:,} bytes, more than {PAGE_BYTES:,}: divide the page")
+            messages.append(f"{name} has {size:,} bytes, more than {PAGE_BYTES:,}: divide the page")
         page = Page(text)
         for address in sorted({*page.loaded, *page.links}):
-            parts = urlsplit(address)
-            if parts.netloc and address in page.loaded:
-                found.append(f"{name} loads {address}")
-            if parts.scheme or parts.netloc or not parts.path:
+            url = urlsplit(address)
+            if url.netloc and address in page.loaded:
+                messages.append(f"{name} loads {address}")
+            if url.scheme or url.netloc or not url.path:
                 continue
-            folder = site if parts.path.startswith("/") else path.parent
-            if not (folder / unquote(parts.path).lstrip("/")).is_file():
-                found.append(f"{name} leads to {address}, which is no file of the site")
-    return found
+            folder = site if url.path.startswith("/") else path.parent
+            if not (folder / unquote(url.path).lstrip("/")).is_file():
+                messages.append(f"{name} leads to {address}, which is no file of the site")
+    return messages
 
 
 def build(root: Path, python: str = sys.executable) -> list[str]:
@@ -187,9 +190,9 @@ def build(root: Path, python: str = sys.executable) -> list[str]:
 
 def main() -> int:
     """Build the site, or say why there is none."""
-    found = build(ROOT)
-    sys.stderr.writelines(f"{problem}\n" for problem in found)
-    return 1 if found else 0
+    messages = build(ROOT)
+    sys.stderr.writelines(f"{problem}\n" for problem in messages)
+    return 1 if messages else 0
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ from ..module_utils.formats.digests import secret_digest
 from ..module_utils.formats.key_table import nearest
 from ..module_utils.formats.pem import bodies
 from ..module_utils.formats.properties import parse_or_empty
+from ..module_utils.formats.values import one_line
 from ..module_utils.host import (
     files,
     jvm,
@@ -242,8 +243,7 @@ def refusal(module: AnsibleModule, program: str, schedule: str) -> str:
     )
     if not code:
         return ""
-    printable = "".join(letter if letter.isprintable() else " " for letter in message)
-    return " ".join(printable.split()) or f"systemd-analyze ended with {code}"
+    return one_line(message) or f"systemd-analyze ended with {code}"
 
 
 def synchronised() -> bool | None:

@@ -103,4 +103,4 @@ def test_the_navigation_leads_from_the_first_page_to_an_alert_and_nothing_is_fet
     chromium.settle("return location.pathname.endsWith('/docs/operate/alerts.html')")
     loaded = chromium.run(LOADED)
     assert loaded
-    assert not [one for one in loaded if not one.startswith(f"{address}/")]
+    assert not [url for url in loaded if not url.startswith(f"{address}/")]

@@ -103,6 +103,11 @@ def listing(names: Iterable[object], last: str = "and") -> str:
     return f"{', '.join(first)} {last} {end}" if first else end
 
 
+def one_line(text: str) -> str:
+    """Return a text in one line, with a blank for what cannot be printed."""
+    return " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
+
+
 def yaml_type(value: object) -> str:
     """Name the type that YAML gave a value."""
     for kind, name in _YAML_TYPES.items():

@@ -20,6 +20,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from ..formats.values import one_line
+
 ACCOUNT = "nobody"
 SECONDS = 30
 """Until a JVM that has not ended is killed."""
@@ -86,8 +88,7 @@ def _refusals(home: str, lists: Sequence[str], directory: str) -> dict[str, str]
 
 def complaint(output: str) -> str:
     """Return in one line what Java finds wrong, without what it says in any case."""
-    words = "".join(letter if letter.isprintable() else " " for letter in _FRAME.sub(" ", output))
-    return " ".join(words.split())[:LONGEST]
+    return one_line(_FRAME.sub(" ", output))[:LONGEST]
 
 
 def _account(directory: str) -> dict[str, Any]:

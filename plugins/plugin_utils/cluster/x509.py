@@ -1,4 +1,4 @@
-"""Certificates in PEM, read by the library `cryptography`: hosts only tell what their files hold."""
+"""Certificates in PEM, read by the library `cryptography`: hosts only send what their files hold."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def readable(text: str) -> list[Read]:
 
 
 def identities(text: str) -> list[str]:
-    """Return what tells the CAs of a text apart; what cannot be read is left out."""
+    """Return the identity of each CA in a text; what cannot be read is left out."""
     return [certificate.identity for certificate in readable(text)]
 
 

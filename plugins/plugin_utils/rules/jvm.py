@@ -79,12 +79,12 @@ def _java_option(host: InspectedHost, place: Place, options: str) -> Findings:
     if not message:
         return
     suggestion = _SUGGESTION.search(message)
-    said = _SUGGESTION.sub("", message).rstrip(".")
+    complaint = _SUGGESTION.sub("", message).rstrip(".")
     java = f"Java {software.javas.get(home) or home}"
     fix = "Correct or delete it."
     if suggestion:
         fix = f"Did you mean -XX:{suggestion['option']}? Otherwise delete it."
-    yield Finding(f"{java} refuses these options: {said}.", fix, place)
+    yield Finding(f"{java} refuses these options: {complaint}.", fix, place)
 
 
 def _without_hyphen(word: str, before: list[str]) -> tuple[str, str]:

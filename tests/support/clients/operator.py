@@ -34,8 +34,8 @@ class Operator:
 
     def put(self, command: str) -> str:
         """Put what is here in place of what the page names."""
-        for text, own in self.names.items():
-            command = command.replace(text, own)
+        for text, name in self.names.items():
+            command = command.replace(text, name)
         command = re.sub(r"(?<!\S)ansible-playbook(?!\S)", ANSIBLE, command)
         command = command.replace(INVENTORY, str(self.topology.inventory))
         return command.replace("$PWD", str(self.folder)).replace("~/", f"{self.folder}/")

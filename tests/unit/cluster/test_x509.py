@@ -1,4 +1,4 @@
-"""What certificates say, and how CAs are told apart."""
+"""What certificates say, and the identities of CAs."""
 
 from __future__ import annotations
 

@@ -12,19 +12,19 @@ SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["towncri
 def problems(name: str, text: str) -> list[str]:
     """What towncrier would pass over, or write as something else than one item of a list."""
     stem, _, kind = name.removesuffix(".md").rpartition(".")
-    found = []
+    messages = []
     if not name.endswith(".md") or not stem.startswith("+") or "." in stem:
-        found.append(f"{name} is not called +NAME.TYPE.md")
-    if kind not in [one["directory"] for one in SETTINGS["type"]]:
-        found.append(f"{name} has a type that pyproject.toml does not list")
+        messages.append(f"{name} is not called +NAME.TYPE.md")
+    if kind not in [section["directory"] for section in SETTINGS["type"]]:
+        messages.append(f"{name} has a type that pyproject.toml does not list")
     if not text.strip() or text.lstrip()[0] in "#-*":
-        found.append(f"{name} is no paragraph")
-    return found
+        messages.append(f"{name} is no paragraph")
+    return messages
 
 
 def test_fragments_become_entries() -> None:
     files = [*(ROOT / SETTINGS["directory"]).glob("[!.]*")]  # .gitignore keeps the folder
-    assert not [one for path in files for one in problems(path.name, path.read_text())]
+    assert not [message for path in files for message in problems(path.name, path.read_text())]
     assert "<!-- towncrier release notes start -->" in (ROOT / SETTINGS["filename"]).read_text()
 
 

@@ -31,7 +31,7 @@ def written(place: Path, hosts: str) -> Path:
 
 def problems(place: Path) -> list[str]:
     """The rules that name a problem or warn."""
-    return [one.rule for one in check_cluster(RULES, resolve(from_directory(place)))]
+    return [problem.rule for problem in check_cluster(RULES, resolve(from_directory(place)))]
 
 
 @pytest.mark.parametrize("hosts", [HOSTS, SIX], ids=["three machines", "six machines"])

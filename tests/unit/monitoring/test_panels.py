@@ -152,3 +152,10 @@ def test_a_dashboard_has_each_panel_of_its_view_in_a_place_of_its_own(
     ]
     assert len(taken) == len(set(taken))
     assert max(column for column, _ in taken) < 24
+
+
+def test_a_directory_that_is_a_file_is_an_error_of_the_command(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(SystemExit) as ended:
+        dashboards.main([str(tmp_path / "file")])
+    assert ended.value.code == 2

@@ -43,4 +43,4 @@ def test_users_log_in_where_the_nodes_listen_by_then() -> None:
     assert "users.yml" in str(late)
     pending = late["when"][-1]
     assert pending.endswith("length > 0")
-    assert early["when"][0] == pending.replace("> 0", "== 0")
+    assert early["when"] == [pending.replace("> 0", "== 0")]

@@ -143,24 +143,27 @@ def _reads_all(reader: ast.Call, tree: ast.Module) -> bool:
 
     It has no argument, or as in `main(argv=None)` a parameter for which the text gives nothing.
     """
-    given = [*reader.args, *(word.value for word in reader.keywords)]
-    if not given:
+    arguments = [*reader.args, *(word.value for word in reader.keywords)]
+    if not arguments:
         return True
-    name = getattr(given[0], "id", "")
+    name = getattr(arguments[0], "id", "")
     nodes = list(ast.walk(tree))
     functions = {
         node.name: node.args
         for node in nodes
         if isinstance(node, ast.FunctionDef)
-        and any(isinstance(part, ast.arg) and part.arg == name for part in ast.walk(node.args))
+        and any(
+            isinstance(argument, ast.arg) and argument.arg == name
+            for argument in ast.walk(node.args)
+        )
     }
     calls = [node for node in nodes if _makes(node, functions) and isinstance(node, ast.Call)]
     usual = {node.func for node in calls}
     usual |= {node.value for node in nodes if isinstance(node, ast.Attribute)}  # main.__doc__
     passed = [value for node in calls for value in (*node.args, *node.keywords)]
-    defaults = [value for found in functions.values() for value in found.defaults]
+    defaults = [value for declaration in functions.values() for value in declaration.defaults]
     return (
-        len(given) == 1
+        len(arguments) == 1
         and bool(functions)
         and all(isinstance(value, ast.Name) and value.id == name for value in passed)
         and all(isinstance(value, ast.Constant) and value.value is None for value in defaults)
