@@ -11,7 +11,7 @@ Start
   up [TOPOLOGY]               hosts, Kafka, Spark, the flights stream, a report; a second run changes nothing
   status [LAB]                the lab's containers and the health of the cluster
   down [LAB] [--all]          removes hosts, network and processes of one lab, without a name of all labs of this
-                              checkout; --all also the caches and the Python environment
+                              checkout; --all, without a name, also the caches and the Python environment
 
 Operate
   ssh HOST [COMMAND...]       a shell on a host, or a command there
@@ -22,8 +22,8 @@ Operate
 
 Test
   test [--full] [STAGE...]    the stages that a change is most likely to break, all of them with --full, or those named
-  scenario SCENARIO [ACTION...]
-                              one molecule scenario, or some of its steps
+  scenario SCENARIO [ACTION] [OPTION...]
+                              one molecule scenario, or one of its steps; options are those of molecule
   lint [--full]               every linter and docs; --full also what a publication needs: Galaxy's own checks, the hooks of
                               pre-commit, the changelog
   unit [FILE...] [OPTION...]  the unit tests, or those of a file or folder; options are those of pytest
@@ -57,7 +57,7 @@ Exit codes
   0  done
   1  failed; the message names the log
   2  the command itself is wrong: nothing was started
-ssh ends with the code of its command, test and unit with that of pytest.
+ssh exits with the code of its command, test and unit with that of pytest.
 TEXT
 }
 
@@ -102,27 +102,24 @@ choices() {
     STAGE) printf '%s\n' "${all_stages[@]}"; scenarios ;;
     SCENARIO) scenarios ;;
     BENCHMARK) sed -n 's/^    "\([a-z]*\)": .*/\1/p' tests/bench/__main__.py ;;
-    PRODUCT) printf '%s\n' connect hdfs kafka schema_registry spark ;;
+    PRODUCT) find artifacts -name keys.py -printf '%h\n' | sed 's|.*/||' | sort ;;
     VERSION) find artifacts -name pom.xml -printf '%h\n' | sed 's|.*/||' | sort -Vu ;;
     SHELL) printf '%s\n' bash zsh ;;
     VERB) verbs ;;
   esac
 }
 scenarios() { find molecule -name molecule.yml -printf '%h\n' | sed 's|.*/||' | sort; }
-# The labs that this checkout has made, and those that run.
-labs() {
-  {
-    find .lab -mindepth 2 -maxdepth 2 -name inventory -printf '%h\n' 2> /dev/null | sed 's|.*/||'
-    running_labs
-  } | sort -u
-}
+# The labs that this checkout has made.
+own_labs() { find .lab -mindepth 2 -maxdepth 2 -name inventory -printf '%h\n' 2> /dev/null | sed 's|.*/||'; }
+# They, and those that run.
+labs() { { own_labs; running_labs; } | sort -u; }
 running_labs() { ! have podman || podman ps --filter label=millrace.lab --format '{{index .Labels "millrace.lab"}}' | sort -u; }
 # hosts LAB: the names of its hosts, from what the create playbook wrote.
 hosts() { sed -n '/^  *hosts:/,/^  *vars:/s/^ \{8\}\([^ ]*\):$/\1/p' ".lab/$1/inventory/transport.yml" 2> /dev/null || true; }
 
-# follow VERB WORD...: reads the words as the usage of the verb has them. Then `places` is what may come next, and `options`
+# parse_words VERB WORD...: reads the words as the usage of the verb has them. Then `places` is what may come next, and `options`
 # are those of the verb. A word that cannot be there is refused.
-follow() {
+parse_words() {
   local verb=$1 usage token word kind list kinds known
   usage=$(synopsis "$verb") places=() options=()
   for token in $usage; do
@@ -165,10 +162,10 @@ follow() {
     done
   done
 }
-# whole VERB WORD...: refuses a command that its usage does not allow.
-whole() {
+# check_words VERB WORD...: refuses a command that its usage does not allow.
+check_words() {
   local places options
-  follow "$@"
+  parse_words "$@"
   case ${places[0]:-[} in \[*) ;; *) wrong "usage: ./lab $(synopsis "$1")" ;; esac
 }
 # candidates WORD...: what may follow them, for the completion.
@@ -176,7 +173,7 @@ candidates() {
   local places options place
   case ${1:-} in -v) shift ;; "") echo -v ;; esac
   [ $# != 0 ] || { verbs; return; }
-  follow "$@"
+  parse_words "$@"
   printf '%s\n' "${options[@]%]}" --help
   for place in "${places[@]}"; do
     choices "${place//[].[]/}"

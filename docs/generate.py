@@ -409,6 +409,10 @@ def forges() -> dict[Path, str]:
         )[1]
         for path in (github / "ISSUE_TEMPLATE").glob("*.md")
     }
+    if leftover := {*(gitlab / "issue_templates").glob("*.md")} - {*issues}:
+        names = ", ".join(sorted(path.name for path in leftover))
+        message = f"remove {names} from .gitlab/issue_templates"
+        raise ValueError(message)
     change = (github / "pull_request_template.md").read_text(encoding="utf-8")
     return {**issues, gitlab / "merge_request_templates/Default.md": change}
 
@@ -488,12 +492,17 @@ def ports() -> dict[Path, str]:
 def places() -> dict[Path, str]:
     """Return docs/reference/places.md: what lies where on a host, from the model."""
     from ansible_collections.millrace.streaming.plugins.module_utils.host import secret_record
+    from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster import (
+        firewall,
+        variables,
+    )
     from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.artifacts import (
         HOMES,
         KEPT_HOMES,
     )
     from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.cluster import resolve
     from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.crashes import CRASHES
+    from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.host import SYSCTL_FILE
     from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.service import (
         restart_mark,
     )
@@ -504,9 +513,6 @@ def places() -> dict[Path, str]:
 
     from docs import places
 
-    defaults: dict[str, Any] = {}
-    for path in ROOT.glob("roles/*/defaults/main.yml"):
-        defaults |= _yaml(path) or {}
     # A copy: a lookup may write a secret beside the inventory.
     with tempfile.TemporaryDirectory() as folder:
         copied = shutil.copytree(ROOT / "inventories/full", Path(folder) / "full")
@@ -519,9 +525,9 @@ def places() -> dict[Path, str]:
         "/etc/profile.d/kafka.sh": "`$KAFKA_BOOTSTRAP` and `$KAFKA_CLIENT_CONFIG` of login shells",
         "/etc/sysusers.d/millrace-<product>.conf": "the accounts",
         "/etc/tmpfiles.d/millrace-<product>.conf": "the age at which reports of crashes are removed",
-        "/etc/sysctl.d/60-millrace.conf": "settings of the kernel",
+        SYSCTL_FILE: "settings of the kernel",
         "/etc/needrestart/conf.d/millrace-<product>.conf": "updates restart none of the services",
-        "/etc/nftables.d/millrace.nft": "the firewall, if `host_firewall` is `nftables`",
+        firewall.FILE: "the firewall, if `host_firewall` is `nftables`",
         restart_mark("<unit>"): "exists while the unit runs with older files than it has",
         f"{CRASHES}/<product>": "ends of units, reports of the JVM, one heap dump",
         node.OPERATION: "the operation that runs, or the last one; the lock of the cluster",
@@ -546,7 +552,7 @@ def places() -> dict[Path, str]:
         "",
         *_table(
             ["service", "account", "units", "configuration", "data", "ports"],
-            places.services(cluster, defaults),
+            places.services(cluster, variables.defaults()),
         ),
         "",
         "## Millrace's own",
@@ -788,7 +794,11 @@ def performance() -> dict[Path, str]:
     def written(place: re.Match[str]) -> str:
         return "\n".join([place[1], *record_table(place[2], tables.get(place[2])), place[3]])
 
-    return {page: RECORDS.sub(written, page.read_text(encoding="utf-8"))}
+    text = page.read_text(encoding="utf-8")
+    if unused := {*tables} - {place[2] for place in RECORDS.finditer(text)}:
+        message = f"docs/explain/performance.md has no place for: {', '.join(sorted(unused))}"
+        raise ValueError(message)
+    return {page: RECORDS.sub(written, text)}
 
 
 def record_table(name: str, table: Mapping[str, Any] | None) -> list[str]:

@@ -28,7 +28,9 @@ ROOT = Path(__file__).resolve().parent.parent
 SOURCES = (
     "*.md",
     "docs/**/*.md",
+    "changelogs/fragments/*.md",
     "docs/rules.yml",
+    "meta/parameters.yml",
     "apps/console/panels.yml",
     "playbooks/**/*.yml",
     "roles/**/*.yml",

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -173,8 +174,18 @@ def test_down_removes_the_lab_that_is_named_or_all(
     )
 
 
-def test_of_one_lab_the_caches_are_not_removed(checkout: Path) -> None:
-    code, shown = run(checkout, "down", "blue", "--all")
+@pytest.mark.parametrize(
+    ("words", "environment"),
+    [
+        (["blue", "--all"], {}),
+        (["--all"], {"LAB_NAME": "blue"}),
+        (["--all"], {"LAB_TOPOLOGY": "registry"}),
+    ],
+)
+def test_of_one_lab_the_caches_are_not_removed(
+    checkout: Path, words: list[str], environment: dict[str, Any]
+) -> None:
+    code, shown = run(checkout, "down", *words, **environment)
     assert code == 2, shown
     assert (checkout / ".lab/registry").exists()
     assert not (checkout / "removed").exists()
