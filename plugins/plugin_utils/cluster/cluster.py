@@ -13,6 +13,7 @@ from ..services.connect.model import Worker, admin_certificate
 from ..services.console.model import Console
 from ..services.hdfs.model import HdfsHost
 from ..services.kafka.node import KafkaNode
+from ..services.kafka.resources import merged as resources
 from ..services.kafka.security import Certificate
 from ..services.lag_exporter.model import LagExporter
 from ..services.metrics.model import Metrics
@@ -346,6 +347,7 @@ def resolve(inventory: Inventory, facts: Mapping[str, Facts] | None = None) -> C
     monitored = bool(inventory.members(MONITORING))
     for name, host in inventory.hosts.items():
         settings, wrong = variables.settings(host)
+        settings = resources.with_files(settings, inventory.resource_files)
         settings["ansible_host"] = host.connection.get("ansible_host")
         host_facts = (facts or {}).get(name)
         hosts[name] = HostSettings(name, settings, host_facts, monitored)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..services.kafka.resources.entries import ResourceFiles
 from .registry import GROUPS
 from .secret_store import Store
 
@@ -154,6 +155,8 @@ class Inventory:
     open."""
     sources: Sequence[str] = ()
     """Those of the run (-i)."""
+    resource_files: ResourceFiles = field(default_factory=ResourceFiles)
+    """The files of what lives in the cluster."""
     places: Mapping[str, Sequence[str]] = field(default_factory=dict, repr=False, compare=False)
     """`group NAME`, `host NAME` or a variable -> the files and lines that name it."""
 

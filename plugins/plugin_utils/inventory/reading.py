@@ -1,6 +1,7 @@
 """Read Ansible's inventory for the model: each variable resolved, or why it cannot be."""
 
 import dataclasses
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -24,12 +25,14 @@ from ..cluster.variables import PREFIXES, defaults, documented
 from ..secrets import cluster_id
 from ..secrets import store as secrets
 from ..services.kafka import node as kafka
+from ..services.kafka.resources import files as resource_files
 from . import clear_text
 from . import files as inventory_files
 from . import layout as inventory_layout
 from . import sources as inventory_sources
 
 SECRETS_DIRECTORY = "kafka_secrets_dir"
+RESOURCES_DIRECTORY = "kafka_resources_dir"
 
 
 def from_hostvars(
@@ -78,6 +81,7 @@ def from_hostvars(
         ],
         stored_secrets,
         sources=sources,
+        resource_files=resource_files.read(_resources_directory(hosts, directory, hostvars)),
         places=named,
     )
 
@@ -92,6 +96,20 @@ def _given(hosts: Mapping[str, HostVariables], variable: str) -> str:
     """Return what the first host that sets a variable of the whole inventory sets it to."""
     values = (host.variables.get(variable) for host in hosts.values())
     return next((str(value) for value in values if value), "")
+
+
+def _resources_directory(
+    hosts: Mapping[str, HostVariables], directory: str, hostvars: HostVars
+) -> str:
+    """Return the directory with files of resources, empty for none.
+
+    A relative path begins at the inventory, on the command line where that was typed.
+    """
+    extra = ansible_internals.extra_variables(hostvars).get(RESOURCES_DIRECTORY)
+    if extra:
+        return os.path.abspath(Path(str(extra)).expanduser())
+    configured = _given(hosts, RESOURCES_DIRECTORY)
+    return os.path.abspath(Path(directory) / Path(configured).expanduser()) if configured else ""
 
 
 def from_directory(path: Path) -> Inventory:

@@ -54,5 +54,6 @@ ENTRY = ServiceEntry(
         "rules.principals",
         "rules.sasl",
         "rules.users",
+        "rules.resources",
     ),
 )

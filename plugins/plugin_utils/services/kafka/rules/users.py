@@ -19,6 +19,7 @@ from ....rules.shared import (
 )
 from ..listeners import Listener
 from ..node import KafkaNode
+from ..resources import KINDS
 from ..security import AUTHORITY, MECHANISM, MECHANISMS, NODES, SCRAM
 from .principals import client_auth, everybody_may, has_known_authorizer, maps_as_made, super_users
 from .sasl import enabled_mechanisms, has_own_checks
@@ -145,7 +146,7 @@ def _cluster_variable_differs(cluster: Cluster) -> Findings:
     """A cluster has one CA and one list of users: those of its first node, or broker, would be
     used, and those of the others silently ignored.
     """
-    for variable in (_VARIABLE, _CERTIFICATE, _KEY):
+    for variable in (*KINDS.values(), _CERTIFICATE, _KEY):
         reading = {host: node for host, node in nodes(cluster) if _is_read(cluster, node, variable)}
         place = "for all hosts of Kafka (group_vars/all.yml)"
         yield from one_value(cluster, place, reading, variable)
@@ -154,7 +155,7 @@ def _cluster_variable_differs(cluster: Cluster) -> Findings:
 def _is_read(cluster: Cluster, node: KafkaNode, variable: str) -> bool:
     """Return whether a node reads a variable; for users a controller needs none."""
     written = variable in cluster.inventory.hosts[node.name].variables
-    return node.is_broker or variable != _VARIABLE or written
+    return node.is_broker or variable not in KINDS.values() or written
 
 
 @rule("user-grant", each=_users, where=_VARIABLE)

@@ -1,0 +1,284 @@
+"""The files of a directory of resources: platform.yml, and one for each team.
+
+They are plain YAML, no templates: whoever may change one file must not read others by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from .....module_utils.formats.key_table import nearest
+from .....module_utils.formats.values import listing, yaml_type
+from ....cluster.variables import Option, convert, documented
+from . import KINDS
+from .entries import PLATFORM, Entry, FileProblem, ResourceFiles, Team
+
+SUFFIXES = (".yml", ".yaml")
+LARGEST = 4 * 1024 * 1024
+"""Bytes of a file; the largest that anybody has written is a hundredth of it."""
+_TEAMS: Option = {
+    "type": "dict",
+    "options": {
+        "prefixes": {"type": "list", "elements": "str", "required": True},
+        "quotas": {"type": "bool", "default": False},
+    },
+}
+_BOOLEAN, _STRING = "tag:yaml.org,2002:bool", "tag:yaml.org,2002:str"
+_NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
+_ON_A_TEAMS_ENTRY = {"users": ("password",)}
+"""Kind -> keys that only an inventory may have: a file of a team is read by many."""
+
+
+def read(directory: str) -> ResourceFiles:
+    """Return what the files of a directory describe, with all that is wrong in them."""
+    if not directory:
+        return ResourceFiles()
+    folder = Path(directory)
+    try:
+        paths = sorted(path for path in folder.iterdir() if path.suffix in SUFFIXES)
+    except OSError as error:
+        fix = "Create it, or correct kafka_resources_dir."
+        problem = FileProblem(str(folder), f"The directory cannot be read: {error.strerror}.", fix)
+        return ResourceFiles(directory, problems=(problem,))
+    problems: list[FileProblem] = []
+    documents = {path: _document(path, problems) for path in paths}
+    by_team: dict[str, Path] = {}
+    for path in paths:
+        if first := by_team.get(path.stem):
+            text = f"{first.name} is the file of {path.stem}, too."
+            problems.append(FileProblem(str(path), text, "Merge both files."))
+        by_team.setdefault(path.stem, path)
+    platform = by_team.get(PLATFORM)
+    teams = _teams(platform, documents[platform], problems) if platform else {}
+    entries: list[Entry] = []
+    for path in paths:
+        team = teams.get(path.stem)
+        if path.stem != PLATFORM and team is None:
+            text = f"No team is called {path.stem}: platform.yml does not name it."
+            fix = f"Add it to teams in {folder / 'platform.yml'} with its prefixes, or rename the file."
+            problems.append(FileProblem(str(path), text, fix))
+        # An owner who may claim nothing: the other problems of the file are found all the same.
+        owner = None if path.stem == PLATFORM else team or Team(path.stem)
+        entries += _entries(path, documents[path], owner, problems)
+    return ResourceFiles(directory, teams, tuple(entries), tuple(problems))
+
+
+def _document(path: Path, problems: list[FileProblem]) -> yaml.MappingNode | None:
+    """Return a file's mapping as YAML's nodes, or None, with the reason among the problems."""
+
+    def refuse(text: str, fix: str, line: int = 0) -> None:
+        problems.append(FileProblem(_at(path, line), text, fix))
+
+    try:
+        if path.is_symlink() or not path.is_file():
+            refuse("It is no regular file.", "Put the file itself there.")
+            return None
+        if path.stat().st_size > LARGEST:
+            refuse(f"It has more than {LARGEST} bytes.", "Split it by team.")
+            return None
+        text = path.read_text(encoding="utf-8")
+        for event in yaml.parse(text, Loader=yaml.CSafeLoader):
+            if isinstance(event, yaml.AliasEvent):
+                line = event.start_mark.line + 1 if event.start_mark else 0
+                refuse("It has an alias (*).", "Write out the value.", line)
+                return None
+        root = yaml.compose(text, Loader=yaml.CSafeLoader)
+    except OSError as error:
+        refuse(f"It cannot be read: {error.strerror}.", "Make it readable.")
+    except UnicodeDecodeError as error:
+        refuse(f"It is no text in UTF-8: byte {error.start}.", "Save it as UTF-8.")
+    except RecursionError:
+        refuse("It is nested too deeply.", "Write lists of entries.")
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        reason = getattr(error, "problem", None) or "it is no YAML"
+        refuse(f"It is no YAML: {reason}.", "Correct it.", mark.line + 1 if mark else 0)
+    else:
+        if root is None:
+            refuse("The file is empty.", f"Write one of {listing(KINDS, 'or')}, or delete it.")
+        elif not isinstance(root, yaml.MappingNode):
+            problem = f"It is a {_kind(root)}, not a mapping."
+            refuse(problem, f"Begin with one of {listing(KINDS, 'or')}.", 1)
+        else:
+            return root
+    return None
+
+
+def _kind(node: yaml.Node) -> str:
+    return "list" if isinstance(node, yaml.SequenceNode) else "text"
+
+
+def _at(path: Path, line: int) -> str:
+    return f"{path}:{line}" if line else str(path)
+
+
+def _teams(
+    path: Path, root: yaml.MappingNode | None, problems: list[FileProblem]
+) -> dict[str, Team]:
+    """Return the teams of platform.yml."""
+    teams: dict[str, Team] = {}
+    for key, node in root.value if root else ():
+        if key.value != "teams":
+            continue
+        if not isinstance(node, yaml.MappingNode):
+            text = f"teams is a {_kind(node)}, not a mapping of names."
+            fix = "Write each team as a key with its prefixes."
+            problems.append(FileProblem(_at(path, key.start_mark.line + 1), text, fix))
+            continue
+        for name, value in node.value:
+            where = _at(path, name.start_mark.line + 1)
+            label = f"teams[{name.value}]"
+            problems += [
+                FileProblem(where, text, "Name the team's prefixes.")
+                for text in _convert(label, value, _TEAMS)[1]
+            ]
+            values = _convert(label, value, _TEAMS)[0] or {}
+            problems += _wrong_prefixes(where, name.value, values.get("prefixes") or ())
+            teams[str(name.value)] = Team(
+                str(name.value),
+                tuple(prefix for prefix in values.get("prefixes") or () if prefix),
+                bool(values.get("quotas")),
+            )
+    return teams
+
+
+def _wrong_prefixes(where: str, team: str, prefixes: Any) -> Iterator[FileProblem]:
+    if team == PLATFORM:
+        yield FileProblem(where, "platform is the owner of this file.", "Choose another name.")
+    for prefix in prefixes:
+        if not prefix or prefix[-1].isalnum():
+            text = f"The prefix {prefix!r} of {team} ends with a letter or a digit."
+            fix = f"End it with a dot, a hyphen or an underscore: {prefix or team}. for example, "
+            fix += "else it is also the beginning of other teams' names."
+            yield FileProblem(where, text, fix)
+
+
+def _entries(
+    path: Path, root: yaml.MappingNode | None, team: Team | None, problems: list[FileProblem]
+) -> Iterator[Entry]:
+    """Yield the entries of a file."""
+    keys = [*KINDS] if team else ["teams", *KINDS]
+    seen: dict[str, int] = {}
+    for key, node in root.value if root else ():
+        kind, line = str(key.value), key.start_mark.line + 1
+        where = _at(path, line)
+        if kind in seen:
+            text = f"The key {kind} is already on line {seen[kind]}."
+            problems.append(FileProblem(where, text, "Merge both under one key."))
+        seen.setdefault(kind, line)
+        if kind not in keys:
+            near = nearest(kind, keys)
+            fix = f"Did you mean {near}?" if near else f"Choose of {listing(keys)}."
+            problems.append(FileProblem(where, f"There is no key {kind}.", fix))
+        elif not isinstance(node, yaml.SequenceNode):
+            if kind != "teams":
+                text = f"{kind} is {'empty' if _is_empty(node) else 'no list'}."
+                fix = "Begin each entry with a hyphen, or delete the key."
+                problems.append(FileProblem(where, text, fix))
+        elif kind in KINDS:
+            for item in node.value:
+                if entry := _entry(path, kind, item, team, problems):
+                    yield entry
+
+
+def _is_empty(node: yaml.Node) -> bool:
+    return isinstance(node, yaml.ScalarNode) and not node.value
+
+
+def _entry(
+    path: Path, kind: str, node: yaml.Node, team: Team | None, problems: list[FileProblem]
+) -> Entry | None:
+    line = node.start_mark.line + 1
+    where = _at(path, line)
+    variable = documented()[KINDS[kind]]
+    option = {"type": "dict", "options": variable["options"]}
+    if not isinstance(node, yaml.MappingNode):
+        text = f"An entry of {kind} is a {_kind(node)}, not a mapping."
+        problems.append(FileProblem(where, text, "Write its keys, beginning with name."))
+        return None
+    names = [value.value for key, value in node.value if key.value == "name"]
+    label = f"{kind}[{names[0]}]" if names else f"An entry of {kind}"
+    lost = [*_misread(path, node, option)]
+    values, errors = _convert(label, node, option)
+    missing = [
+        name
+        for name, part in option["options"].items()
+        if part.get("required") and (values or {}).get(name) in (None, "")
+    ]
+    fix = "Correct the entry; the reference of resources has its keys."
+    lost += [FileProblem(where, text, fix) for text in errors]
+    if values is not None and missing:
+        lost.append(FileProblem(where, f"{label} has no {listing(missing)}.", "Add it."))
+    for key in _ON_A_TEAMS_ENTRY.get(kind, ()):
+        if (values or {}).get(key) is not None:
+            text = f"{label} has a {key}."
+            fix = f"Delete it: then one is generated. An own {key} belongs to a vault."
+            lost.append(FileProblem(where, text, fix))
+    if team and values and values.get("owner") not in (None, "", team.name):
+        text = f"{label} has the owner {values['owner']} in the file of {team.name}."
+        lost.append(FileProblem(where, text, "Delete owner, or move the entry."))
+    problems += lost
+    return Entry(kind, values, where, team) if values is not None else None
+
+
+def _convert(
+    label: str, node: yaml.Node, option: Option
+) -> tuple[dict[str, Any] | None, list[str]]:
+    """Return the values of a node, converted by an argument spec, and the spec's errors."""
+    try:
+        value = yaml.SafeLoader("").construct_document(node)
+    except yaml.YAMLError as error:
+        return None, [f"{label}: {getattr(error, 'problem', error)}."]
+    if not isinstance(value, Mapping):
+        return None, [f"{label} is a {yaml_type(value)}, not a mapping."]
+    return convert(label, value, option)
+
+
+def _misread(path: Path, node: yaml.Node, option: Option | None) -> Iterator[FileProblem]:
+    """Yield what YAML reads in another way than it is written, and keys that it would lose."""
+    if isinstance(node, yaml.MappingNode):
+        first: dict[str, int] = {}
+        for key, value in node.value:
+            line = key.start_mark.line + 1
+            name = str(key.value)
+            if name in first:
+                text = f"The key {name} is already on line {first[name]}."
+                yield FileProblem(_at(path, line), text, "Delete one of both.")
+            first.setdefault(name, line)
+            if not isinstance(key, yaml.ScalarNode) or key.tag != _STRING:
+                yield FileProblem(_at(path, line), f"The key {name} is no text.", "Quote it.")
+            yield from _misread(path, value, _part(option, name))
+    elif isinstance(node, yaml.SequenceNode):
+        element = {**(option or {}), "type": (option or {}).get("elements", "raw")}
+        for item in node.value:
+            yield from _misread(path, item, element)
+    elif isinstance(node, yaml.ScalarNode):
+        yield from _misread_scalar(path, node, option or {})
+
+
+def _misread_scalar(path: Path, node: yaml.ScalarNode, option: Option) -> Iterator[FileProblem]:
+    where, text = _at(path, node.start_mark.line + 1), str(node.value)
+    if node.tag == _BOOLEAN and text.lower() not in ("true", "false"):
+        word = "true" if text.lower() in ("yes", "on") else "false"
+        fix = f"Write {word}, or quote it where it is a name."
+        yield FileProblem(where, f"YAML reads {text} as {word}.", fix)
+    elif node.tag in _NUMBERS:
+        value = str(yaml.SafeLoader("").construct_object(node))
+        is_text = option.get("type", "str") in ("str", "path")
+        if value != text and (is_text or text.lstrip("+-").startswith("0") or ":" in text):
+            fix = "Quote it." if is_text else "Write the number in decimal digits."
+            yield FileProblem(where, f"YAML reads {text} as the number {value}.", fix)
+    elif "{{" in text or "{%" in text:
+        fix = (
+            "Write the value: files of resources are no templates. Variables are for the inventory."
+        )
+        yield FileProblem(where, "It has an expression of Jinja2.", fix)
+
+
+def _part(option: Option | None, key: str) -> Option:
+    part: Option = (option or {}).get("options", {}).get(key, {"type": "raw"})
+    return part
