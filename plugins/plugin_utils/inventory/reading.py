@@ -1,7 +1,6 @@
 """Read Ansible's inventory for the model: each variable resolved, or why it cannot be."""
 
 import dataclasses
-import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -107,9 +106,10 @@ def _resources_directory(
     """
     extra = ansible_internals.extra_variables(hostvars).get(RESOURCES_DIRECTORY)
     if extra:
-        return os.path.abspath(Path(str(extra)).expanduser())
+        return str(Path(str(extra)).expanduser().resolve())
     configured = _given(hosts, RESOURCES_DIRECTORY)
-    return os.path.abspath(Path(directory) / Path(configured).expanduser()) if configured else ""
+    path = Path(directory) / Path(configured).expanduser()
+    return str(path.resolve()) if configured else ""
 
 
 def from_directory(path: Path) -> Inventory:

@@ -1,0 +1,160 @@
+"""Ansible action: compare what lives in a cluster with its description, through a login of Kafka.
+
+It runs on the control node and contacts no host but the brokers. Everything that files and
+inventory have wrong is refused before that.
+"""
+
+from collections.abc import Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from ansible.errors import AnsibleActionFail
+
+from ..module_utils.formats.properties import parse_properties
+from ..module_utils.formats.values import listing
+from ..module_utils.kafka import canary
+from ..plugin_utils import validation
+from ..plugin_utils.action import Action
+from ..plugin_utils.cluster.module_options import of_module
+from ..plugin_utils.rules import engine
+from ..plugin_utils.rules.catalogue import RULES
+from ..plugin_utils.services.connect.model import internal_topics
+from ..plugin_utils.services.kafka.node import KafkaNode
+from ..plugin_utils.services.kafka.resources import merged
+from ..plugin_utils.services.kafka.resources.entries import Entry
+from ..plugin_utils.services.kafka.rules import resources as rules
+from ..plugin_utils.services.kafka.security import ADMIN
+from ..plugin_utils.services.schema_registry import model as schema_registry
+from .client_config import refuse_unknown
+
+FILES = ("The description of resources has", "nothing was changed")
+_LOGIN = ("sasl.", "bootstrap.servers")
+
+
+class ActionModule(Action):
+    """Call the module on the control node, with what the inventory and files describe."""
+
+    def act(self, args: dict[str, Any]) -> dict[str, Any]:
+        """Run the task."""
+        own_rules = [rule for rule in RULES if rule.module == rules.__name__]
+        problems = engine.check_cluster(own_rules, self.cluster)
+        for line in engine.warning_lines(problems):
+            self._display.warning(line)
+        if engine.errors(problems):
+            raise AnsibleActionFail(validation.show(problems, *FILES))
+        broker = next(iter(self.cluster.brokers), None)
+        client_config = args["client_config"]
+        if broker is None and not client_config:
+            message = (
+                "there is no inventory with brokers, so client_config is needed: a file of client "
+                "properties, as clients.yml writes it"
+            )
+            raise AnsibleActionFail(message)
+        options = {
+            **self._resources(args["team"], None if client_config else broker),
+            "library": _library(),
+            "service_topics": self._service_topics(),
+            **(_own_login(client_config) if client_config or not broker else _login(broker)),
+            **(_floor(broker) if broker else {}),
+        }
+        explicit = {
+            key: value
+            for key, value in self._task.args.items()
+            if key not in ("team", "client_config")
+        }
+        return self.call({**options, **explicit})
+
+    def _resources(self, team: str | None, broker: KafkaNode | None) -> dict[str, Any]:
+        """Return the resources of all, or of a team, and the beginnings of the team's names.
+
+        Without `broker` the login knows no passwords of users: their grants are ACLs.
+        """
+        listed = rules.cluster_entries(self.cluster)
+        users: dict[str, Any] = {}
+        options: dict[str, Any] = {}
+        if broker:
+            options = of_module("kafka_users", self.cluster, broker.name)
+            users = {user["name"]: user for user in options["users"]}
+        if team:
+            return {
+                "resources": merged.resources(self._of_team(team, listed), users),
+                **self._scope(team),
+            }
+        resources = merged.resources(listed, users)
+        entered = {user["name"] for user in resources["users"]}
+        # Those of Millrace's own programs and of services.
+        common = {"owner": "millrace", "where": ""}
+        resources["users"] += [
+            {**user, **common} for name, user in users.items() if name not in entered
+        ]
+        return {"resources": resources}
+
+    def _of_team(self, team: str, listed: list[Entry]) -> list[Entry]:
+        owned = [entry for entry in listed if entry.owner == team]
+        teams = sorted({*self.cluster.inventory.resource_files.teams, *(e.owner for e in listed)})
+        if team not in teams:
+            message = f"there is no team {team}; there are {listing(teams) or 'none'}"
+            raise AnsibleActionFail(message)
+        return owned
+
+    def _scope(self, team: str) -> dict[str, Any]:
+        described = self.cluster.inventory.resource_files.teams.get(team)
+        return {"scope": list(described.prefixes)} if described else {}
+
+    def _service_topics(self) -> list[str]:
+        """Return the topics that Millrace's services keep."""
+        groups = {worker.group for worker in self.cluster.connect.values()}
+        topics = [canary.TOPIC]
+        topics += [topic for group in sorted(groups) for topic in internal_topics(group).values()]
+        return topics + list(schema_registry.topics(1) if self.cluster.schema_registry else ())
+
+
+def _library() -> str:
+    """Return the directory on the control node that has kafka-python."""
+    spec = find_spec("kafka")
+    if spec is None or not spec.origin:
+        message = "Ansible's Python lacks kafka-python: install requirements/control-node.txt"
+        raise AnsibleActionFail(message)
+    return str(Path(spec.origin).parents[1])
+
+
+def _own_login(client_config: str) -> dict[str, Any]:
+    """Return how to connect with a file of client properties."""
+    path = Path(client_config).expanduser()
+    try:
+        properties = parse_properties(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        message = f"client_config {path} cannot be read: {error}"
+        raise AnsibleActionFail(message) from error
+    # As Kafka's tools do, which are started where the file is.
+    stores = {
+        key: str(path.parent / value)
+        for key, value in properties.items()
+        if key.endswith("store.location") and value
+    }
+    return {"client_properties": {**properties, **stores}}
+
+
+def _login(broker: KafkaNode) -> dict[str, Any]:
+    """Return how the administrator connects from the control node, and how users log in there."""
+    refuse_unknown(broker, ADMIN)
+    properties = broker.clients.local_config(ADMIN)
+    encryption: Mapping[str, Any] = {
+        key: value for key, value in properties.items() if not key.startswith(_LOGIN)
+    }
+    listener = broker.security.login_listener
+    return {
+        "client_properties": properties,
+        "mechanism": broker.security.login_mechanism,
+        "login_bootstrap": broker.clients.user_bootstrap if listener else [],
+        "login_properties": (
+            {**encryption, "security.protocol": listener.protocol} if listener else {}
+        ),
+    }
+
+
+def _floor(broker: KafkaNode) -> dict[str, Any]:
+    """Return what the cluster's profile gives a topic at least."""
+    minimum = broker.properties.number("min.insync.replicas")
+    return {"floor": {"replication": broker.replication_factor, "min_isr": minimum}}
