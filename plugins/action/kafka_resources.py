@@ -37,14 +37,16 @@ class ActionModule(Action):
 
     def act(self, args: dict[str, Any]) -> dict[str, Any]:
         """Run the task."""
-        own_rules = [rule for rule in RULES if rule.module == rules.__name__]
-        problems = engine.check_cluster(own_rules, self.cluster)
+        client_config = args["client_config"]
+        # With a login of its own the run may have an inventory without secrets, or none.
+        self.needs_all_sources = not client_config
+        judged = [rule for rule in RULES if not client_config or rule.module == rules.__name__]
+        problems = engine.check_cluster(judged, self.cluster)
         for line in engine.warning_lines(problems):
             self._display.warning(line)
         if engine.errors(problems):
             raise AnsibleActionFail(validation.show(problems, *FILES))
         broker = next(iter(self.cluster.brokers), None)
-        client_config = args["client_config"]
         if broker is None and not client_config:
             message = (
                 "there is no inventory with brokers, so client_config is needed: a file of client "
