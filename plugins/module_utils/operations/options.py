@@ -26,6 +26,11 @@ EXPECTED: Mapping[str, Any] = {
     "expect_voters": _IDS,
     "cluster_id": {"type": "str"},
 }
+REMOTE: Mapping[str, Any] = {
+    "bootstrap": {"type": "list", "elements": "str", "default": []},
+    "client_properties": {"type": "dict", "default": {}, "no_log": True},
+}
+"""In place of `CLIENT`, of modules that run on a control node, too."""
 GATE: Mapping[str, Any] = {
     "strict": {"type": "bool", "default": True},
     "allow_outage": {"type": "list", "elements": "str", "default": []},
@@ -57,11 +62,16 @@ class FailedError(Exception):
 def connection_of(params: Mapping[str, Any]) -> Connection:
     """Return how to connect, with kafka-python importable from now on.
 
+    With the option `client_properties` the module runs on a control node, which needs no file.
+
     Raises:
         NoLibraryError: kafka-python is not on this host.
         ConnectionDescriptionError: the client properties do not lead to a cluster.
 
     """
+    if properties := params.get("client_properties"):
+        library.use_installed()
+        return Connection.of(properties, params["bootstrap"])
     library.use(Path(params["library"]))
     return Connection.read(Path(params["client_config"]), params["bootstrap"])
 
