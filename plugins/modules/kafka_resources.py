@@ -23,6 +23,7 @@ from ..module_utils.operations.resources import users as user_items
 from ..module_utils.operations.resources.application import Application
 from ..module_utils.operations.resources.items import Item, Policy, diff
 from ..module_utils.operations.resources.plan import ClusterResources, Desired, Plan
+from ..module_utils.operations.resources.report import lines
 from ..module_utils.operations.user_options import harmless, logins_of, scram_of
 
 DOCUMENTATION = r"""
@@ -43,8 +44,31 @@ description:
     does it; other ACLs are only added, or deleted where their state is absent.
   - What has no entry is reported, and deleted only where its name begins with C(prune). Internal
     topics and those of services are neither.
-  - It runs on a control node by C(client_properties), or on a broker by its file C(client_config).
+  - It runs on a control node by a login of Kafka, and contacts no host but the brokers. On a broker
+    it takes what that host has.
   - After an interruption the next run does the rest.
+options:
+  kinds:
+    description: What is compared, by default all.
+    type: list
+    elements: str
+    choices: [topics, acls, users, quotas, groups, client_metrics]
+  team:
+    description: The one owner whose resources are compared. What is unmanaged is then reported of
+      the prefixes of that team alone.
+    type: str
+  client_config:
+    description: File with the client properties by which it connects; by default the login of the
+      administrator of the inventory. With it users get no password, and their grants are added.
+    type: path
+  prune:
+    description: Beginning of names of unmanaged resources to delete.
+    type: str
+  confirm_prune:
+    description: Confirms that topics with records are among them.
+    type: list
+    elements: str
+    choices: [delete-records]
 attributes:
   check_mode:
     description: Makes the same plan, has the brokers validate it, and changes nothing.
@@ -83,20 +107,21 @@ class Run:
 
         """
         plan = self._plan()
-        result: dict[str, Any] = plan.summary()
+        summary = plan.summary()
+        result: dict[str, Any] = {**summary, "lines": lines(summary)}
         if self._module._diff:
             result["diff"] = diff(plan.items)
         application = Application(self.ask)
         refusals = [*plan.refusals(), *application.validate(plan.changes)]
         if refusals:
-            lines = "\n- ".join(refusals)
-            text = f"nothing was changed, since this is refused:\n- {lines}"
+            refused = "\n- ".join(refusals)
+            text = f"nothing was changed, since this is refused:\n- {refused}"
             self._module.fail_json(msg=text, changed=False, **result)
         if plan.changes and not self._module.check_mode:
             problems = self._apply(plan.changes, application)
             if problems:
-                lines = "\n- ".join(problems)
-                text = f"not all is as described; run again once the cause is fixed:\n- {lines}"
+                reasons = "\n- ".join(problems)
+                text = f"not all is as described; run again once the cause is fixed:\n- {reasons}"
                 self._module.fail_json(msg=text, changed=application.changed, **result)
         return {"changed": bool(plan.changes), **result}
 
@@ -169,8 +194,8 @@ def desired_of(params: Mapping[str, Any]) -> Desired:
     except ValueError as error:
         problems.append(str(error))
     if problems:
-        lines = "\n- ".join(problems)
-        text = f"nothing was changed, since this is refused:\n- {lines}"
+        reasons = "\n- ".join(problems)
+        text = f"nothing was changed, since this is refused:\n- {reasons}"
         raise FailedError(text)
     return desired
 

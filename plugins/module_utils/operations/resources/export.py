@@ -72,18 +72,11 @@ def grants(acls: Iterable[Acl]) -> tuple[list[Record], list[Acl]]:
             continue
         key = (acl.principal, acl.resource, acl.name, acl.pattern, acl.permission, acl.host)
         operations.setdefault(key, []).append(acl.operation)
-    return [_grant(*key, words) for key, words in operations.items()], left_out
+    return [_grant(key, words) for key, words in operations.items()], left_out
 
 
-def _grant(
-    principal: str,
-    resource: str,
-    name: str,
-    pattern: str,
-    permission: str,
-    host: str,
-    operations: list[str],
-) -> Record:
+def _grant(key: tuple[str, ...], operations: list[str]) -> Record:
+    principal, resource, name, pattern, permission, host = key
     user = principal[len(USER) :] if principal.startswith(USER) else ""
     everything = name == "*" and resource != "cluster"
     return {
