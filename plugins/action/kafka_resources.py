@@ -5,7 +5,6 @@ inventory have wrong is refused before that.
 """
 
 from collections.abc import Mapping
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +54,6 @@ class ActionModule(Action):
             raise AnsibleActionFail(message)
         options = {
             **self._resources(args["team"], None if client_config else broker),
-            "library": _library(),
             "service_topics": self._service_topics(),
             **(_own_login(client_config) if client_config or not broker else _login(broker)),
             **(_floor(broker) if broker else {}),
@@ -110,15 +108,6 @@ class ActionModule(Action):
         topics = [canary.TOPIC]
         topics += [topic for group in sorted(groups) for topic in internal_topics(group).values()]
         return topics + list(schema_registry.topics(1) if self.cluster.schema_registry else ())
-
-
-def _library() -> str:
-    """Return the directory on the control node that has kafka-python."""
-    spec = find_spec("kafka")
-    if spec is None or not spec.origin:
-        message = "Ansible's Python lacks kafka-python: install requirements/control-node.txt"
-        raise AnsibleActionFail(message)
-    return str(Path(spec.origin).parents[1])
 
 
 def _own_login(client_config: str) -> dict[str, Any]:

@@ -78,6 +78,8 @@ attributes:
     support: full
 """
 
+REQUEST_MS = 30_000
+"""A broker takes seconds for an answer about thousands of topics."""
 POLL_SECONDS = 0.2
 SHOWN_SECONDS = 30
 
@@ -219,7 +221,7 @@ def main() -> None:
         "wait": {"type": "float", "default": 0},
     }
     # The host's journal would otherwise hold the properties.
-    options.run(work, spec, no_log=True)
+    options.run(work, spec, request_ms=REQUEST_MS, no_log=True)
 
 
 if __name__ == "__main__":

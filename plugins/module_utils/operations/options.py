@@ -10,7 +10,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ..host import operation_file
 from ..kafka import canary, library
-from ..kafka.client import Cluster, UnavailableError
+from ..kafka.client import REQUEST_MS, Cluster, UnavailableError
 from ..kafka.connection import Connection, ConnectionDescriptionError
 from .gate import Expected, Policy
 
@@ -76,15 +76,21 @@ def connection_of(params: Mapping[str, Any]) -> Connection:
     return Connection.read(Path(params["client_config"]), params["bootstrap"])
 
 
-def run(work: Work, argument_spec: Mapping[str, Any], **keywords: bool) -> None:
+def run(
+    work: Work,
+    argument_spec: Mapping[str, Any],
+    *,
+    request_ms: int = REQUEST_MS,
+    **keywords: bool,
+) -> None:
     """Run a module that works on the cluster that its options `CLIENT` name.
 
-    `keywords` are those of AnsibleModule.
+    `request_ms` is how long a broker may take for an answer, `keywords` are those of AnsibleModule.
     """
     spec = {**CLIENT, **argument_spec}
     module = AnsibleModule(argument_spec=spec, supports_check_mode=True, **keywords)
     try:
-        cluster = Cluster(connection_of(module.params))
+        cluster = Cluster(connection_of(module.params), request_ms=request_ms)
     except (library.NoLibraryError, ConnectionDescriptionError) as error:
         module.fail_json(msg=str(error))
     try:
