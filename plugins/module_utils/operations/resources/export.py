@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ...formats.values import integer
 from ...kafka.acls import ANY_HOST, Acl
 from ...kafka.quotas import Entity
 from ...kafka.snapshot import THROTTLES
@@ -121,5 +122,13 @@ def configurations(existing: Mapping[str, Mapping[str, str]]) -> list[Record]:
 
 def _config(config: Mapping[str, str]) -> Record:
     """Return properties as an entry has them, without those of a reassignment."""
-    kept = {key: config[key] for key in sorted(config) if key not in THROTTLES}
+    kept = {key: _value(config[key]) for key in sorted(config) if key not in THROTTLES}
     return {"config": kept} if kept else {}
+
+
+def _value(text: str) -> Any:
+    """Return a value as people write it: a number or a boolean where Kafka's text is that of one."""
+    if text in ("true", "false"):
+        return text == "true"
+    number = integer(text)
+    return number if number is not None and str(number) == text else text

@@ -121,7 +121,7 @@ def questions(
         ]
         for entry in entries
         for topic in (topics.get(entry.name),)
-        if topic and not _is_internal(entry.name, topic, policy) and topic.config is not None
+        if topic and not is_internal(entry.name, topic, policy) and topic.config is not None
     }
     if DELETE_RECORDS not in policy.confirm_prune:
         risks.update(
@@ -173,11 +173,12 @@ def _unmanaged(
     return [
         name
         for name, topic in topics.items()
-        if name not in described and policy.in_scope(name) and not _is_internal(name, topic, policy)
+        if name not in described and policy.in_scope(name) and not is_internal(name, topic, policy)
     ]
 
 
-def _is_internal(name: str, topic: Topic | None, policy: Policy) -> bool:
+def is_internal(name: str, topic: Topic | None, policy: Policy) -> bool:
+    """Return whether Kafka or a service keeps its own state in a topic."""
     internal = topic is not None and topic.internal
     return internal or name.startswith("__") or name in policy.service_topics
 
@@ -185,7 +186,7 @@ def _is_internal(name: str, topic: Topic | None, policy: Policy) -> bool:
 def _planned(
     entry: TopicEntry, topic: Topic | None, contents: Contents | None, policy: Policy
 ) -> TopicItem:
-    if _is_internal(entry.name, topic, policy):
+    if is_internal(entry.name, topic, policy):
         text = "Kafka or a service of the inventory keeps its state there: remove the entry"
         return _refused(entry, [text])
     if topic is None:
