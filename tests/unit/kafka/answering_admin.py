@@ -4,8 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+
+
+def response(request: Any) -> Any:
+    """Return the class of the answers to a class of kafka-python's requests."""
+    module = sys.modules[request.__module__]
+    return getattr(module, request.__name__.replace("Request", "Response"))
 
 
 class AnsweringAdmin:
@@ -48,7 +55,7 @@ class AnsweringAdmin:
         self.requests.append(request)
         self.brokers.append(broker)
         answer = self._answers[type(request).__name__]
-        response = answer(request) if callable(answer) else answer.pop(0)
-        if isinstance(response, Exception):
-            raise response
-        return response
+        message = answer(request) if callable(answer) else answer.pop(0)
+        if isinstance(message, Exception):
+            raise message
+        return message

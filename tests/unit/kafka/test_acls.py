@@ -37,7 +37,7 @@ def test_acls_are_created_read_and_deleted() -> None:
 def test_the_acls_of_all_principals_are_read() -> None:
     admin = FakeAdmin()
     acls.create(admin, [READ, PREFIXED, DENIED])
-    assert acls.read_all(admin) == {READ, PREFIXED, DENIED}
+    assert acls.read_all(admin) == frozenset([READ, PREFIXED, DENIED])
     assert acls.read_all(FakeAdmin(acls_whole=NO_AUTHORIZER)) is None
     with pytest.raises(RefusedError, match="not today"):
         acls.read_all(FakeAdmin(whole=NOT_ALLOWED))

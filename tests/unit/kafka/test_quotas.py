@@ -6,14 +6,15 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka import quotas
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka import library, quotas
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.answers import RefusedError
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library import errors
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.quotas import Entity
-from kafka.protocol import admin as messages
 
-from tests.unit.kafka.answering_admin import AnsweringAdmin
+from tests.unit.kafka.answering_admin import AnsweringAdmin, response
 
+DESCRIBED = response(library.DescribeClientQuotasRequest)
+ALTERED = response(library.AlterClientQuotasRequest)
 NOT_CONTROLLER, DENIED, INVALID = 41, 31, 42
 USER: Entity = (("user", "a"),)
 BOTH: Entity = (("client-id", None), ("user", "a"))
@@ -21,8 +22,8 @@ BOTH: Entity = (("client-id", None), ("user", "a"))
 
 def described(quotas: Mapping[Entity, Mapping[str, float]], code: int = 0) -> Any:
     """Return the answer to DescribeClientQuotas; the parts of entities come in any order."""
-    entry = messages.DescribeClientQuotasResponse.EntryData
-    return messages.DescribeClientQuotasResponse(
+    entry = DESCRIBED.EntryData
+    return DESCRIBED(
         error_code=code,
         entries=None
         if code
@@ -60,10 +61,10 @@ def test_what_is_not_shown_is_not_taken_for_nothing() -> None:
 
 def altered(codes: Mapping[Entity, int]) -> Any:
     """Return a function that answers to AlterClientQuotas, in another order than it was asked."""
-    entry = messages.AlterClientQuotasResponse.EntryData
+    entry = ALTERED.EntryData
 
     def answer(request: Any) -> Any:
-        return messages.AlterClientQuotasResponse(
+        return ALTERED(
             entries=[
                 entry(
                     error_code=codes.get(
@@ -84,7 +85,10 @@ def altered(codes: Mapping[Entity, int]) -> Any:
 
 def test_quotas_are_set_and_removed() -> None:
     admin = AnsweringAdmin({"AlterClientQuotasRequest": altered({BOTH: INVALID})})
-    changes = {USER: {"producer_byte_rate": 5.0, "request_percentage": None}, BOTH: {"x": 0.0}}
+    changes: dict[Entity, dict[str, float | None]] = {
+        USER: {"producer_byte_rate": 5.0, "request_percentage": None},
+        BOTH: {"x": 0.0},
+    }
     refused = quotas.alter(admin, changes, validate_only=True)
     assert list(refused) == [BOTH]
     (request,) = admin.requests
@@ -99,7 +103,7 @@ def test_quotas_are_set_and_removed() -> None:
 
 def test_many_quotas_are_set_in_batches() -> None:
     admin = AnsweringAdmin({"AlterClientQuotasRequest": altered({})})
-    changes = {
+    changes: dict[Entity, dict[str, float]] = {
         (("ip", f"10.0.0.{number}"),): {"connection_creation_rate": 1.0} for number in range(300)
     }
     assert quotas.alter(admin, changes, validate_only=False) == {}
@@ -107,7 +111,7 @@ def test_many_quotas_are_set_in_batches() -> None:
 
 
 def test_an_answer_that_lacks_an_entity_is_no_success() -> None:
-    answer = messages.AlterClientQuotasResponse(entries=[])
+    answer = ALTERED(entries=[])
     admin = AnsweringAdmin({"AlterClientQuotasRequest": [answer]})
     with pytest.raises(LookupError, match="no answer about the quotas"):
         quotas.alter(admin, {USER: {"x": 1.0}}, validate_only=False)

@@ -6,7 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka import resource_configs
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka import (
+    library,
+    resource_configs,
+)
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.answers import (
     RefusedError,
     UnsupportedError,
@@ -17,18 +20,20 @@ from ansible_collections.millrace.streaming.plugins.module_utils.kafka.resource_
     GROUP,
     TOPIC,
 )
-from kafka.protocol import admin as messages
 
-from tests.unit.kafka.answering_admin import AnsweringAdmin
+from tests.unit.kafka.answering_admin import AnsweringAdmin, response
 
+DESCRIBED = response(library.DescribeConfigsRequest)
+ALTERED = response(library.IncrementalAlterConfigsRequest)
+LISTED = response(library.ListConfigResourcesRequest)
 UNKNOWN_TOPIC, CONTROLLER_MOVED, DENIED, INVALID_CONFIG, INVALID_REQUEST = 3, 41, 30, 40, 42
 SOURCES = {TOPIC: 1, CLIENT_METRICS: 7, GROUP: 8}
 
 
 def listed(resources: list[tuple[str, int]], code: int = 0) -> Any:
     """Return the answer to ListConfigResources."""
-    resource = messages.ListConfigResourcesResponse.ConfigResource
-    return messages.ListConfigResourcesResponse(
+    resource = LISTED.ConfigResource
+    return LISTED(
         error_code=code,
         config_resources=[
             resource(resource_name=name, resource_type=kind) for name, kind in resources
@@ -45,11 +50,9 @@ def test_resources_of_a_kind_are_listed() -> None:
 
 
 def test_subscriptions_are_listed_by_the_version_without_types_too() -> None:
-    resource = messages.ListConfigResourcesResponse.ConfigResource
-    response = messages.ListConfigResourcesResponse(
-        config_resources=[resource(resource_name="m", version=0)]
-    )
-    admin = AnsweringAdmin({"ListConfigResourcesRequest": [response]})
+    resource = LISTED.ConfigResource
+    subscriptions = LISTED(config_resources=[resource(resource_name="m", version=0)])
+    admin = AnsweringAdmin({"ListConfigResourcesRequest": [subscriptions]})
     assert resource_configs.names(admin, CLIENT_METRICS) == ["m"]
     assert admin.requests[0].encode(version=0)
 
@@ -68,11 +71,11 @@ def test_a_list_that_is_not_shown_is_a_refusal() -> None:
 
 def described(codes: Mapping[str, int] | None = None, message: str | None = None) -> Any:
     """Return a function that answers to DescribeConfigs: an own key and one that is not."""
-    result = messages.DescribeConfigsResponse.DescribeConfigsResult
+    result = DESCRIBED.DescribeConfigsResult
     entry = result.DescribeConfigsResourceResult
 
     def answer(request: Any) -> Any:
-        return messages.DescribeConfigsResponse(
+        return DESCRIBED(
             results=[
                 result(
                     error_code=(codes or {}).get(name, 0),
@@ -125,7 +128,7 @@ def test_what_is_not_shown_is_not_taken_for_nothing(
 
 
 def test_an_answer_that_lacks_a_resource_is_no_success() -> None:
-    answer = messages.DescribeConfigsResponse(results=[])
+    answer = DESCRIBED(results=[])
     admin = AnsweringAdmin({"DescribeConfigsRequest": [answer]})
     with pytest.raises(LookupError, match="no answer about a"):
         resource_configs.read(admin, GROUP, ["a"])
@@ -133,10 +136,10 @@ def test_an_answer_that_lacks_a_resource_is_no_success() -> None:
 
 def altered(codes: Mapping[str, int]) -> Any:
     """Return a function that answers to IncrementalAlterConfigs."""
-    result = messages.IncrementalAlterConfigsResponse.AlterConfigsResourceResponse
+    result = ALTERED.AlterConfigsResourceResponse
 
     def answer(request: Any) -> Any:
-        return messages.IncrementalAlterConfigsResponse(
+        return ALTERED(
             responses=[
                 result(error_code=codes.get(name, 0), resource_type=kind, resource_name=name)
                 for kind, name, _ in request.resources
@@ -149,7 +152,11 @@ def altered(codes: Mapping[str, int]) -> Any:
 def test_keys_are_set_and_deleted_one_by_one() -> None:
     codes = {"b": INVALID_CONFIG, "c": UNKNOWN_TOPIC}
     admin = AnsweringAdmin({"IncrementalAlterConfigsRequest": altered(codes)})
-    changes = {"a": {"x": "1", "y": None}, "b": {"x": "z"}, "c": {"x": ""}}
+    changes: dict[str, dict[str, str | None]] = {
+        "a": {"x": "1", "y": None},
+        "b": {"x": "z"},
+        "c": {"x": ""},
+    }
     refused = resource_configs.alter(admin, TOPIC, changes, validate_only=True)
     assert list(refused) == ["b", "c"]
     assert "InvalidConfig" in refused["b"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -17,13 +18,16 @@ from ansible_collections.millrace.streaming.plugins.module_utils.kafka.topics im
     Contents,
     NewTopic,
 )
-from kafka.protocol import admin as messages
-from kafka.protocol.consumer import FetchResponse, ListOffsetsResponse
-from kafka.protocol.metadata import MetadataResponse
-from kafka.record import MemoryRecordsBuilder
 
-from tests.unit.kafka.answering_admin import AnsweringAdmin
+from tests.unit.kafka.answering_admin import AnsweringAdmin, response
 
+METADATA = response(library.MetadataRequest)
+DESCRIBED = response(library.DescribeConfigsRequest)
+CREATED = response(library.CreateTopicsRequest)
+GROWN = response(library.CreatePartitionsRequest)
+DELETED = response(library.DeleteTopicsRequest)
+OFFSETS = response(library.ListOffsetsRequest)
+FETCHED = response(library.FetchRequest)
 UNKNOWN_TOPIC, NOT_LEADER, DENIED = 3, 6, 29
 ALREADY_EXISTS, INVALID_PARTITIONS, NOT_CONTROLLER, POLICY = 36, 37, 41, 44
 THROTTLED = 89
@@ -40,9 +44,9 @@ WEEK = "604800000"
 
 def metadata(placements: Mapping[str, Sequence[Sequence[int]]], code: int = 0) -> Any:
     """Return the answer about topics: name -> replicas by partition, the first of them leads."""
-    topic = MetadataResponse.MetadataResponseTopic
-    return MetadataResponse(
-        brokers=[MetadataResponse.MetadataResponseBroker(node_id=1, host="h", port=1)],
+    topic = METADATA.MetadataResponseTopic
+    return METADATA(
+        brokers=[METADATA.MetadataResponseBroker(node_id=1, host="h", port=1)],
         topics=[
             topic(
                 error_code=code,
@@ -76,7 +80,7 @@ class Configs:
         self.broker = broker
 
     def __call__(self, request: Any) -> Any:
-        result = messages.DescribeConfigsResponse.DescribeConfigsResult
+        result = DESCRIBED.DescribeConfigsResult
         results = []
         for kind, name, keys in request.resources:
             code = self.codes.get(name, 0)
@@ -91,7 +95,7 @@ class Configs:
             results.append(
                 result(error_code=code, resource_type=kind, resource_name=name, configs=entries)
             )
-        return messages.DescribeConfigsResponse(results=results)
+        return DESCRIBED(results=results)
 
     def _topic(self, name: str, keys: Sequence[str] | None, synonyms: bool) -> list[Any]:
         configured = self.configs.get(name, {})
@@ -111,7 +115,7 @@ class Configs:
 
     @staticmethod
     def _entry(key: str, value: str | None, source: int, synonyms: Sequence[Any]) -> Any:
-        entry = messages.DescribeConfigsResponse.DescribeConfigsResult.DescribeConfigsResourceResult
+        entry = DESCRIBED.DescribeConfigsResult.DescribeConfigsResourceResult
         return entry(
             name=key,
             value=value,
@@ -233,10 +237,10 @@ def test_many_topics_are_read_in_batches() -> None:
 
 def created(codes: Mapping[str, int]) -> Any:
     """Return a function that answers to CreateTopics by topic."""
-    result = messages.CreateTopicsResponse.CreatableTopicResult
+    result = CREATED.CreatableTopicResult
 
     def answer(request: Any) -> Any:
-        return messages.CreateTopicsResponse(
+        return CREATED(
             topics=[
                 result(name=topic.name, error_code=codes.get(topic.name, 0), error_message=None)
                 for topic in request.topics
@@ -289,11 +293,11 @@ def test_no_request_creates_too_many_partitions(partitions: int | None, requests
 def test_what_a_quota_delays_is_sent_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """KIP-599: the controller takes some topics of a request, and not the others."""
     pauses: list[float] = []
-    monkeypatch.setattr(requests.time, "sleep", pauses.append)
-    result = messages.CreateTopicsResponse.CreatableTopicResult
+    monkeypatch.setattr(time, "sleep", pauses.append)
+    result = CREATED.CreatableTopicResult
 
     def answer(request: Any) -> Any:
-        return messages.CreateTopicsResponse(
+        return CREATED(
             throttle_time_ms=500 if len(request.topics) > 1 else 0,
             topics=[
                 result(name=topic.name, error_code=THROTTLED if index else 0)
@@ -328,17 +332,15 @@ def test_an_error_that_may_pass_is_raised() -> None:
 
 
 def test_an_answer_that_lacks_a_topic_is_no_success() -> None:
-    admin = AnsweringAdmin({"CreateTopicsRequest": [messages.CreateTopicsResponse(topics=[])]})
+    admin = AnsweringAdmin({"CreateTopicsRequest": [CREATED(topics=[])]})
     with pytest.raises(LookupError, match="no answer about a"):
         topics.create(admin, {"a": NewTopic(1, 1)}, validate_only=False)
 
 
 def grown(codes: Mapping[str, int]) -> Any:
     """Return the answer to CreatePartitions."""
-    result = messages.CreatePartitionsResponse.CreatePartitionsTopicResult
-    return messages.CreatePartitionsResponse(
-        results=[result(name=name, error_code=code) for name, code in codes.items()]
-    )
+    result = GROWN.CreatePartitionsTopicResult
+    return GROWN(results=[result(name=name, error_code=code) for name, code in codes.items()])
 
 
 def test_a_topic_that_has_as_many_partitions_already_is_grown() -> None:
@@ -357,12 +359,12 @@ def test_a_topic_that_has_as_many_partitions_already_is_grown() -> None:
 
 
 def test_a_topic_that_is_not_there_is_deleted() -> None:
-    result = messages.DeleteTopicsResponse.DeletableTopicResult
+    result = DELETED.DeletableTopicResult
     codes = {"a": 0, "b": UNKNOWN_TOPIC, "c": DENIED}
-    response = messages.DeleteTopicsResponse(
+    deleted = DELETED(
         responses=[result(name=name, error_code=code) for name, code in codes.items()]
     )
-    admin = AnsweringAdmin({"DeleteTopicsRequest": [response]})
+    admin = AnsweringAdmin({"DeleteTopicsRequest": [deleted]})
     assert list(topics.delete(admin, list(codes))) == ["c"]
     (request,) = admin.requests
     assert request.encode(version=5).count(b"\x02a\x02b\x02c") == 1
@@ -401,7 +403,7 @@ class Partitions:
         return topics.contents(self.admin, "t", **options)
 
     def _offsets(self, request: Any) -> Any:
-        topic = ListOffsetsResponse.ListOffsetsTopicResponse
+        topic = OFFSETS.ListOffsetsTopicResponse
         (requested,) = request.topics
         partitions = []
         for place in requested.partitions:
@@ -414,22 +416,24 @@ class Partitions:
                     partition_index=place.partition_index, error_code=self.code, offset=offset
                 )
             )
-        return ListOffsetsResponse(topics=[topic(name="t", partitions=partitions)])
+        return OFFSETS(topics=[topic(name="t", partitions=partitions)])
 
     def _fetched(self, request: Any) -> Any:
-        topic = FetchResponse.FetchableTopicResponse
+        topic = FETCHED.FetchableTopicResponse
         part = topic.PartitionData(
             partition_index=request.topics[0].partitions[0].partition,
             error_code=self.fetch_code,
             records=self.records,
         )
         assert request.encode(version=12)
-        return FetchResponse(responses=[topic(topic="t", partitions=[part])])
+        return FETCHED(responses=[topic(topic="t", partitions=[part])])
 
 
 def batch(keys: Sequence[bytes | None], compression: int = 0) -> bytes:
     """Return records with these keys."""
-    builder = MemoryRecordsBuilder(magic=2, compression_type=compression, batch_size=1 << 20)
+    builder = library.MemoryRecordsBuilder(
+        magic=2, compression_type=compression, batch_size=1 << 20
+    )
     for key in keys:
         builder.append(timestamp=1, key=key, value=b"v" * 200)
     builder.close()
