@@ -119,11 +119,14 @@ class FakeAdmin:
             ]
             return self.part(OK if infos else NOT_FOUND, user=name, credential_infos=infos)
 
-        results = [] if self.whole else [described(name) for (name,) in request.users]
+        names = [name for (name,) in request.users] or sorted(
+            {name for name, _ in self.credentials}
+        )
+        results = [] if self.whole else [described(name) for name in names]
         return self.part(self.whole, results=results)
 
     def _DescribeAclsRequest(self, request: Any) -> Any:
-        matching = [acl for acl in self.acls if acl[3] == request.principal_filter]
+        matching = [acl for acl in self.acls if request.principal_filter in (None, acl[3])]
         resources = [
             SimpleNamespace(
                 resource_type=kind,

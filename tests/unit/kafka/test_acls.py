@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -31,6 +32,27 @@ def test_acls_are_created_read_and_deleted() -> None:
     assert set(acls.read(admin, ["User:a", "User:b"]) or ()) == {READ, PREFIXED, DENIED}
     assert acls.delete(admin, [READ, DENIED]) == {}
     assert set(acls.read(admin, ["User:a", "User:b"]) or ()) == {PREFIXED}
+
+
+def test_the_acls_of_all_principals_are_read() -> None:
+    admin = FakeAdmin()
+    acls.create(admin, [READ, PREFIXED, DENIED])
+    assert acls.read_all(admin) == frozenset([READ, PREFIXED, DENIED])
+    assert acls.read_all(FakeAdmin(acls_whole=NO_AUTHORIZER)) is None
+    with pytest.raises(RefusedError, match="not today"):
+        acls.read_all(FakeAdmin(whole=NOT_ALLOWED))
+
+
+def test_many_acls_are_created_and_deleted_in_batches() -> None:
+    admin = FakeAdmin(codes={"User:599": INVALID})
+    many = [replace(READ, principal=f"User:{number}") for number in range(600)]
+    assert list(acls.create(admin, many)) == [many[-1]]
+    assert [len(request.creations) for request in admin.requests] == [250, 250, 100]
+    assert len(admin.acls) == 599
+    admin.requests.clear()
+    assert acls.delete(admin, many) == {}
+    assert [len(request.filters) for request in admin.requests] == [250, 250, 100]
+    assert admin.acls == set()
 
 
 def test_all_acls_of_a_principal_are_asked_for() -> None:

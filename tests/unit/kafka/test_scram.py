@@ -40,6 +40,17 @@ def test_users_have_the_credentials_that_kafka_shows() -> None:
     assert users.read(admin, ["a", "b"]) == {"a": {SHA_256: 4096, SHA_512: 8192}, "b": {}}
 
 
+def test_all_users_with_a_credential_are_read() -> None:
+    admin = FakeAdmin()
+    admin.set("a", "x", SHA_256, 4096)
+    admin.set("b", "x", SHA_512, 8192)
+    assert users.read_all(admin) == {"a": {SHA_256: 4096}, "b": {SHA_512: 8192}}
+    # Kafka never answers to a list that is null where this login may not see users.
+    assert admin.requests[0].users == []
+    with pytest.raises(RefusedError):
+        users.read_all(FakeAdmin(whole=NOT_ALLOWED))
+
+
 def test_no_users_are_not_asked_for() -> None:
     """Kafka would take an empty list for all users."""
     admin = FakeAdmin()
