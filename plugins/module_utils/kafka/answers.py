@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from typing import Any
 
@@ -9,6 +10,8 @@ from . import library
 
 UNKNOWN_TOPIC, INVALID_REQUEST, UNSUPPORTED_VERSION, THROTTLED = 3, 42, 35, 89
 """Error codes that more than one caller tells apart."""
+_INTERNALS = re.compile(r"^Request Request\(.*\) needs (\w+) permission\.$", re.DOTALL)
+"""What Kafka says to a client that lacks a permission on the cluster."""
 
 
 class RefusedError(Exception):
@@ -35,7 +38,8 @@ def refusal(response: Any, *, lasting: Collection[int] = ()) -> str:
     message = getattr(response, "error_message", None)
     if error.retriable and code not in lasting:
         raise error(message)
-    return str(message or f"{error.__name__}: {error.description}")
+    text = str(message or f"{error.__name__}: {error.description}")
+    return _INTERNALS.sub(r"this client needs the permission \1 on the cluster", text)
 
 
 def check(response: Any) -> None:

@@ -31,7 +31,7 @@ def send(admin: Any, request: Any) -> Any:
     return _unthrottled(admin._manager.run(admin._manager.send, request))
 
 
-def send_to_leader(admin: Any, broker: int, request: Any) -> Any:
+def send_to(admin: Any, broker: int, request: Any) -> Any:
     """Return the answer of a certain broker."""
 
     async def ask() -> Any:

@@ -12,16 +12,22 @@ from typing import Any
 
 from . import library, resource_configs
 from .answers import UNKNOWN_TOPIC, check, refusal
-from .requests import BATCH, TIMEOUT_MS, batches, change, send, send_to_leader
+from .requests import BATCH, TIMEOUT_MS, batches, change, send, send_to
 
 EFFECTIVE = ("cleanup.policy", "min.insync.replicas", "retention.bytes", "retention.ms")
 """The keys whose values in force are read too: changes of them may lose records."""
-_BROKER_MS = {"log.retention.minutes": 60_000, "log.retention.hours": 3_600_000}
-"""Brokers' keys for retention.ms that are in another unit -> its milliseconds."""
+_RETENTION = "retention.ms"
+_BROKER_MS = {
+    "log.retention.ms": 1,
+    "log.retention.minutes": 60_000,
+    "log.retention.hours": 3_600_000,
+}
+"""Brokers' keys for retention.ms, in the order of precedence -> milliseconds of their unit."""
 _BATCH_PARTITIONS = 2000
 """How many partitions one request may create; a KRaft controller refuses more than 10,000."""
 _DEFAULT_PARTITIONS = 50
 """What a topic counts for that leaves their number to the broker."""
+_BROKER = 4  # resource type
 _UNSHOWN = (29, 31)  # TOPIC_AUTHORIZATION_FAILED, CLUSTER_AUTHORIZATION_FAILED
 _ALREADY_EXISTS, _INVALID_PARTITIONS = 36, 37
 _OFFSET_OUT_OF_RANGE = 1
@@ -89,12 +95,14 @@ def read(admin: Any) -> dict[str, Topic]:
 
     """
     metadata = _metadata(admin, None)
-    for topic in metadata:
+    described = sorted(metadata.topics, key=lambda topic: str(topic.name))
+    for topic in described:
         check(topic)
-    settings = _settings(admin, [topic.name for topic in metadata])
+    brokers = sorted(broker.node_id for broker in metadata.brokers)
+    settings = _settings(admin, [topic.name for topic in described], brokers)
     return {
         topic.name: _topic(topic, settings[topic.name])
-        for topic in metadata
+        for topic in described
         if topic.name in settings
     }
 
@@ -108,7 +116,11 @@ class _Settings:
     below: Mapping[str, str] = field(default_factory=dict)
 
 
-def _settings(admin: Any, names: Collection[str]) -> dict[str, _Settings]:
+def _settings(
+    admin: Any,
+    names: Collection[str],
+    brokers: Sequence[int],
+) -> dict[str, _Settings]:
     """Return topic -> settings; a topic that was deleted meanwhile is left out."""
     settings: dict[str, _Settings] = {}
     for result in resource_configs.describe(admin, resource_configs.TOPIC, names):
@@ -128,6 +140,7 @@ def _settings(admin: Any, names: Collection[str]) -> dict[str, _Settings]:
         for name, setting in settings.items()
         if not set(EFFECTIVE).isdisjoint(setting.config or ())
     ]
+    inherited = _inherited(settings.values())
     # With the synonyms of all keys the answers would be twice as large.
     described = resource_configs.describe(
         admin, resource_configs.TOPIC, overriding, EFFECTIVE, synonyms=True
@@ -138,26 +151,54 @@ def _settings(admin: Any, names: Collection[str]) -> dict[str, _Settings]:
             settings.pop(name)
             continue
         check(result)
-        below = {entry.name: _below(entry) for entry in result.configs}
+        below = {entry.name: _below(entry, inherited) for entry in result.configs}
+        if not below.get(_RETENTION, "-"):
+            below[_RETENTION] = inherited[_RETENTION] = _broker_retention(admin, brokers)
         settings[name] = replace(settings[name], below=below)
     return settings
 
 
-def _below(entry: Any) -> str:
-    """Return what would be in force without the topic's own key, from a description with synonyms.
+def _inherited(settings: Iterable[_Settings]) -> dict[str, str]:
+    """Return key -> value in force where a topic has none of its own, as far as some topic shows."""
+    return {
+        key: value
+        for setting in settings
+        for key, value in setting.effective.items()
+        if key not in (setting.config or ())
+    }
 
-    These come in the order of precedence, the brokers' ones under their own names and in their own
-    units.
+
+def _below(entry: Any, inherited: Mapping[str, str]) -> str:
+    """Return what would be in force without the topic's own key, empty where that is not shown.
+
+    Synonyms come in the order of precedence, the brokers' under their own names and in their own
+    units. Of retention.ms Kafka shows none but log.retention.ms.
     """
     dynamic = resource_configs.DYNAMIC[resource_configs.TOPIC]
     for synonym in entry.synonyms:
-        if synonym.source == dynamic or synonym.value is None:
-            continue
-        if synonym.name in _BROKER_MS:
-            number = int(synonym.value)
-            return str(number * _BROKER_MS[synonym.name] if number >= 0 else -1)
-        return str(synonym.value)
-    return ""
+        if synonym.source != dynamic and synonym.value is not None:
+            return _milliseconds(synonym) if synonym.name in _BROKER_MS else str(synonym.value)
+    return inherited.get(entry.name, "") if entry.config_source == dynamic else str(entry.value)
+
+
+def _broker_retention(admin: Any, brokers: Sequence[int]) -> str:
+    """Return the retention.ms of a broker's topics, empty if this login may not see it."""
+    name = str(brokers[0])
+    request = library.DescribeConfigsRequest(
+        resources=[(_BROKER, name, list(_BROKER_MS))], include_synonyms=False, min_version=1
+    )
+    (result,) = send_to(admin, brokers[0], request).results
+    if result.error_code in _UNSHOWN:
+        return ""
+    check(result)
+    entries = {entry.name: entry for entry in result.configs if entry.value is not None}
+    return next((_milliseconds(entries[key]) for key in _BROKER_MS if key in entries), "")
+
+
+def _milliseconds(entry: Any) -> str:
+    """Return the value of one of a broker's keys for the retention as retention.ms has it."""
+    number = int(entry.value)
+    return str(number * _BROKER_MS[entry.name] if number >= 0 else -1)
 
 
 def _topic(topic: Any, settings: _Settings) -> Topic:
@@ -236,7 +277,9 @@ def grow(admin: Any, counts: Mapping[str, int], *, validate_only: bool) -> dict[
     reasons = _changed(admin, _by_size(counts), request, lambda answer: answer.results)
     if validate_only or not reasons:
         return reasons
-    present = {topic.name: len(topic.partitions) for topic in _metadata(admin, list(reasons))}
+    present = {
+        topic.name: len(topic.partitions) for topic in _metadata(admin, list(reasons)).topics
+    }
     return {name: text for name, text in reasons.items() if present.get(name) != counts[name]}
 
 
@@ -310,7 +353,7 @@ def contents(
         KafkaError: a leader does not answer now.
 
     """
-    (topic,) = _metadata(admin, [name])
+    (topic,) = _metadata(admin, [name]).topics
     if topic.error_code in (UNKNOWN_TOPIC, *_UNSHOWN):
         return Contents()
     check(topic)
@@ -349,11 +392,11 @@ def _known(answer: bool, *, complete: bool) -> bool | None:
     return answer or (False if complete else None)
 
 
-def _metadata(admin: Any, names: Sequence[str] | None) -> list[Any]:
+def _metadata(admin: Any, names: Sequence[str] | None) -> Any:
     topic = library.MetadataRequest.MetadataRequestTopic
     topics = None if names is None else [topic(name=name) for name in names]
     request = library.MetadataRequest(topics=topics, allow_auto_topic_creation=False)
-    return list(send(admin, request).topics)
+    return send(admin, request)
 
 
 def _offsets(
@@ -375,7 +418,7 @@ def _offsets(
             topics=[topic(name=name, partitions=partitions)],
             timeout_ms=TIMEOUT_MS,
         )
-        (answer,) = send_to_leader(admin, leader, request).topics
+        (answer,) = send_to(admin, leader, request).topics
         for part in answer.partitions:
             if part.error_code in _UNSHOWN:
                 return None
@@ -400,12 +443,12 @@ def _has_keys(
     """Return whether one of the newest records of some partitions has a key."""
     sampled: list[bool] = []
     for index in sorted(spans)[:: max(1, len(spans) // _SAMPLED_PARTITIONS)]:
-        answer = send_to_leader(admin, leaders[index], _fetch(name, index, spans[index]))
+        answer = send_to(admin, leaders[index], _fetch(name, index, spans[index]))
         keyed = _keyed(answer)
         if keyed is None or any(keyed):
             return None if keyed is None else True
         sampled += keyed
-    return False if sampled else None
+    return False if sampled or not spans else None
 
 
 def _keyed(answer: Any) -> list[bool] | None:

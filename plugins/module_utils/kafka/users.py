@@ -49,10 +49,11 @@ def read(admin: Any, users: Collection[str]) -> dict[str, dict[str, int]]:
 
 def read_all(admin: Any) -> dict[str, dict[str, int]]:
     """Return user -> mechanism -> iterations, of all users with a credential; as `read`."""
-    return _described(admin, None)
+    # A list that is null means all too, but to a client that may not see them Kafka never answers.
+    return _described(admin, [])
 
 
-def _described(admin: Any, users: Sequence[tuple[str]] | None) -> dict[str, dict[str, int]]:
+def _described(admin: Any, users: Sequence[tuple[str]]) -> dict[str, dict[str, int]]:
     response = send(admin, library.DescribeUserScramCredentialsRequest(users=users))
     check(response)
     words = {number: name for name, number in MECHANISMS.items()}
