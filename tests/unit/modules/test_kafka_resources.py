@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.host import retry
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka import acls
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka import users as adapter
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.acls import Acl
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.answers import RefusedError
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.client import (
@@ -136,9 +138,9 @@ def kafka(monkeypatch: pytest.MonkeyPatch) -> Kafka:
     monkeypatch.setattr(operations, "Cluster", lambda connection: connected(fake_kafka, connection))
     monkeypatch.setattr(user_options, "Logins", lambda *_: fake_kafka)
     for name in ("read", "set_credentials", "delete_credentials"):
-        monkeypatch.setattr(cluster_users.adapter, name, getattr(fake_kafka, name))
+        monkeypatch.setattr(adapter, name, getattr(fake_kafka, name))
     monkeypatch.setattr(
-        cluster_users.acls,
+        acls,
         "read",
         lambda admin, principals: (
             None
@@ -418,7 +420,14 @@ def test_a_kept_password_refuses_the_run(kafka: Kafka) -> None:
     [
         ({"users": [{"name": "empty", "password": ""}]}, "user empty"),
         ({"quotas": [{"entity": {"user": "a"}, "values": {"k": "many"}}]}, "many"),
+        ({"quotas": [{"entity": {}, "values": {"k": 1}}]}, "not of nothing"),
+        ({"quotas": [{"entity": {"host": "a"}, "values": {"k": 1}}]}, "not of host a"),
         ({"topics": [{"name": "a", "partitions": "many"}]}, "many"),
+        (
+            {"acls": [{"principal": "p", "resource": "topic", "name": "a", "operation": "fly"}]},
+            "fly",
+        ),
+        ({"acls": [{"principal": "p", "resource": "topic", "operation": "read"}]}, "no topic"),
         ({"topics": [{"name": "a", "confirm": ["everything"]}]}, "everything"),
     ],
 )
@@ -427,6 +436,13 @@ def test_entries_that_mean_nothing_are_refused(kafka: Kafka, resources: Any, tex
     assert result["failed"]
     assert text in result["msg"]
     assert kafka.memory.writes == []
+
+
+def test_all_entries_that_mean_nothing_are_named_at_once(kafka: Kafka) -> None:
+    wrong = {"entity": {"user": "a"}, "values": {"k": "many"}, "where": "a.yml:1"}
+    result = call({"quotas": [wrong, {**wrong, "where": "a.yml:2"}], "users": [APP, APP]})
+    for text in ("a.yml:1", "a.yml:2", "app"):
+        assert text in result["msg"]
 
 
 # Connections

@@ -234,8 +234,8 @@ def test_two_entries_of_a_topic_are_refused_with_both_places() -> None:
 def test_the_configuration_becomes_the_entrys_and_throttles_stay() -> None:
     throttle = {"leader.replication.throttled.replicas": "0:1"}
     memory = Memory(topics={"t": Log(config={"a": "1", "b": "2", "c": "true", **throttle})})
-    desired = {"topics": [{"name": "t", "config": {"b": 3, "c": True, "d": "4"}}]}
-    plan = planned(memory, **desired)
+    entry = {"name": "t", "config": {"b": 3, "c": True, "d": "4"}}
+    plan = planned(memory, topics=[entry])
     (item,) = plan.items
     assert item.difference.changes == ("- a: 1", "b: 2 -> 3", "+ d: 4")
     apply(memory, plan)
@@ -454,5 +454,5 @@ def test_what_is_absent_already_is_the_same(kind: str) -> None:
         "quotas": quota(state="absent"),
     }
     entry = entries.get(kind, {"name": "x", "state": "absent"})
-    (item,) = planned(Memory(), **{kind: [entry]}).items
+    (item,) = planned(Memory(), POLICY, **{kind: [entry]}).items
     assert item.action == "same"
