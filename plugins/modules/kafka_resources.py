@@ -22,7 +22,12 @@ from ..module_utils.operations.resources import reading
 from ..module_utils.operations.resources import users as user_items
 from ..module_utils.operations.resources.application import Application
 from ..module_utils.operations.resources.items import Item, Policy, diff
-from ..module_utils.operations.resources.plan import ClusterResources, Desired, Plan
+from ..module_utils.operations.resources.plan import (
+    ClusterResources,
+    Desired,
+    EntriesError,
+    Plan,
+)
 from ..module_utils.operations.resources.report import lines
 from ..module_utils.operations.user_options import harmless, logins_of, scram_of
 
@@ -163,28 +168,34 @@ class Run:
     def _wait(self, items: Sequence[Item]) -> list[str]:
         """Wait until the cluster shows changes, but for those of users; return what it does not."""
         names = {(item.kind, item.name) for item in items if item.kind != user_items.KIND}
-        kinds = {kind for kind, _ in names}
         deadline = time.monotonic() + SHOWN_SECONDS
-        while kinds:
-            cluster = reading.read(self.ask, kinds, self._desired)
-            plan = planning.plan(self._desired, cluster, {}, self._policy, kinds)
-            pending = [
-                item for item in plan.items if item.is_pending and (item.kind, item.name) in names
-            ]
-            if not pending and not plan.problems:
-                break
-            if time.monotonic() > deadline:
-                text = f"Kafka does not show the change after {SHOWN_SECONDS} s"
-                return [*plan.problems, *(item.message(text) for item in pending)]
+        problems = self._not_shown(names) if names else []
+        while problems and time.monotonic() <= deadline:
             time.sleep(POLL_SECONDS)
-        return []
+            problems = self._not_shown(names)
+        return problems
+
+    def _not_shown(self, names: Collection[tuple[str, str]]) -> list[str]:
+        """Say which of some changes, by kind and name, the cluster does not show."""
+        kinds = {kind for kind, _ in names}
+        try:
+            cluster = reading.read(self._cluster.ask, kinds, self._desired)
+        except UnavailableError as error:
+            return [f"the changes cannot be read again: no broker answers ({error})"]
+        plan = planning.plan(self._desired, cluster, {}, self._policy, kinds)
+        text = f"Kafka does not show the change after {SHOWN_SECONDS} s"
+        pending = [item for item in plan.items if item.is_pending]
+        return [
+            *plan.problems,
+            *(item.message(text) for item in pending if (item.kind, item.name) in names),
+        ]
 
 
 def desired_of(params: Mapping[str, Any]) -> Desired:
     """Return the resources that the options describe.
 
     Raises:
-        FailedError: users cannot be as described, or a quota is no number.
+        FailedError: users or other resources cannot be as described.
 
     """
     problems: list[str] = []
@@ -193,8 +204,8 @@ def desired_of(params: Mapping[str, Any]) -> Desired:
         problems += user_rules.problems(users, scram_of(params), params["login_bootstrap"])
     try:
         desired = Desired.of(params["resources"])
-    except ValueError as error:
-        problems.append(str(error))
+    except EntriesError as error:
+        problems += error.problems
     if problems:
         reasons = "\n- ".join(problems)
         text = f"nothing was changed, since this is refused:\n- {reasons}"

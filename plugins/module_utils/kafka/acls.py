@@ -59,6 +59,17 @@ class Acl:
     host: str = ANY_HOST
 
 
+def unknown_words(acl: Acl) -> list[str]:
+    """Return the words of an ACL that Kafka does not have."""
+    words = (
+        (_RESOURCES, acl.resource),
+        (_PATTERNS, acl.pattern),
+        (_OPERATIONS, acl.operation),
+        (_PERMISSIONS, acl.permission),
+    )
+    return [word for numbers, word in words if word not in numbers and not word.isdecimal()]
+
+
 def read(admin: Any, principals: Iterable[str]) -> frozenset[Acl] | None:
     """Return the ACLs of principals, None if the cluster has no authorizer.
 

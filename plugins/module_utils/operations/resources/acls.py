@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ...kafka.acls import ANY_HOST, CLUSTER_NAME, Acl
+from ...kafka.acls import ANY_HOST, CLUSTER_NAME, Acl, unknown_words
 from ..users import acl_line
 from .items import (
     CREATE,
@@ -42,17 +42,28 @@ class AclEntry:
 
     @classmethod
     def of(cls, settings: Mapping[str, Any]) -> AclEntry:
-        """Return the ACL of an entry."""
+        """Return the ACL of an entry.
+
+        Raises:
+            ValueError: it has a word that Kafka does not have, or no name.
+
+        """
         resource = settings["resource"]
         acl = Acl(
             settings["principal"],
             resource,
-            CLUSTER_NAME if resource == "cluster" else settings["name"],
+            CLUSTER_NAME if resource == "cluster" else settings.get("name") or "",
             settings.get("pattern") or "literal",
             settings["operation"],
             settings.get("permission") or "allow",
             settings.get("host") or ANY_HOST,
         )
+        if words := unknown_words(acl):
+            text = f"an ACL of {acl.principal} has {', '.join(words)}, which Kafka does not have"
+            raise ValueError(text)
+        if not acl.name:
+            text = f"an ACL of {acl.principal} names no {resource}"
+            raise ValueError(text)
         return cls(acl, settings.get("state") == "absent", Source.of(settings))
 
 

@@ -6,9 +6,9 @@ Pure: the caller reads the cluster (`reading.py`) and applies the plan (`applica
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from ...kafka.acls import Acl
 from ...kafka.quotas import Entity
@@ -20,6 +20,7 @@ from .items import ACTIONS, KINDS, MADE, UNMANAGED, Item, Policy, Source
 from .quotas import QuotaEntry
 from .topics import TopicEntry
 
+E = TypeVar("E")
 OPERATIONS: Mapping[str, str] = {
     "topics": "Describe and DescribeConfigs of the topics",
     "acls": "Describe of the cluster",
@@ -29,6 +30,15 @@ OPERATIONS: Mapping[str, str] = {
     "client_metrics": "DescribeConfigs of the cluster",
 }
 """Kind -> the operation that a login needs to see its resources."""
+
+
+class EntriesError(ValueError):
+    """Entries mean nothing to Kafka."""
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        """Keep what is wrong of each."""
+        super().__init__("; ".join(problems))
+        self.problems = [*problems]
 
 
 @dataclass(frozen=True)
@@ -48,18 +58,32 @@ class Desired:
         """Return the resources of a module's option.
 
         Raises:
-            ValueError: the value of a quota is no number.
+            EntriesError: entries mean nothing to Kafka.
 
         """
-        entries = {kind: resources.get(kind) or () for kind in KINDS}
-        return cls(
-            [TopicEntry.of(settings) for settings in entries["topics"]],
-            [AclEntry.of(settings) for settings in entries["acls"]],
-            [QuotaEntry.of(settings) for settings in entries["quotas"]],
-            [ConfigEntry.of(settings) for settings in entries["groups"]],
-            [ConfigEntry.of(settings) for settings in entries["client_metrics"]],
-            {settings["name"]: Source.of(settings) for settings in entries["users"]},
+        problems: list[str] = []
+
+        def entries(kind: str, of: Callable[[Mapping[str, Any]], E]) -> list[E]:
+            described = []
+            for settings in resources.get(kind) or ():
+                try:
+                    described.append(of(settings))
+                except ValueError as error:
+                    where = Source.of(settings).where
+                    problems.append(f"{where}: {error}".removeprefix(": "))
+            return described
+
+        desired = cls(
+            entries("topics", TopicEntry.of),
+            entries("acls", AclEntry.of),
+            entries("quotas", QuotaEntry.of),
+            entries("groups", ConfigEntry.of),
+            entries("client_metrics", ConfigEntry.of),
+            {settings["name"]: Source.of(settings) for settings in resources.get("users") or ()},
         )
+        if problems:
+            raise EntriesError(problems)
+        return desired
 
     def sources(self, kind: str) -> list[Source]:
         """Return who describes resources of a kind."""

@@ -5,6 +5,7 @@ Pure: the caller reads them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -27,6 +28,7 @@ from .items import (
 )
 
 KIND = "quotas"
+TYPES = ("client-id", "ip", "user")
 _DEFAULT = "(default)"
 
 
@@ -45,14 +47,20 @@ class QuotaEntry:
         """Return the quotas of an entry.
 
         Raises:
-            ValueError: a value is no number.
+            ValueError: a value is no number, or the entity has none of Kafka's types.
 
         """
         names = entity(
             (key.replace("_", "-"), None if name is None else str(name))
             for key, name in settings["entity"].items()
         )
-        values = {key: float(value) for key, value in (settings.get("values") or {}).items()}
+        if not names or {key for key, _ in names} - {*TYPES}:
+            text = f"a quota is of {', '.join(TYPES)}, not of {entity_name(names) or 'nothing'}"
+            raise ValueError(text)
+        values = {
+            key: _number(entity_name(names), key, value)
+            for key, value in (settings.get("values") or {}).items()
+        }
         absent = settings.get("state") == "absent"
         return cls(names, values, absent, Source.of(settings))
 
@@ -121,6 +129,17 @@ def _planned(entry: QuotaEntry, current: Mapping[str, float]) -> QuotaItem:
     return QuotaItem(
         KIND, name, action, entry.source, difference, entity=entry.entity, values=altered
     )
+
+
+def _number(name: str, key: str, value: object) -> float:
+    try:
+        number = math.nan if isinstance(value, bool) else float(str(value))
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        text = f"the quota {key} of {name} is {value}: it must be a number"
+        raise ValueError(text)
+    return number
 
 
 def number_text(value: float) -> str:
