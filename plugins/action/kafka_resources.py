@@ -13,19 +13,16 @@ from ansible.errors import AnsibleActionFail
 
 from ..module_utils.formats.properties import parse_properties
 from ..module_utils.formats.values import listing
-from ..module_utils.kafka import canary
 from ..plugin_utils import validation
 from ..plugin_utils.action import Action
 from ..plugin_utils.cluster.module_options import of_module
 from ..plugin_utils.rules import engine
 from ..plugin_utils.rules.catalogue import RULES
-from ..plugin_utils.services.connect.model import internal_topics
 from ..plugin_utils.services.kafka.node import KafkaNode
 from ..plugin_utils.services.kafka.resources import merged
 from ..plugin_utils.services.kafka.resources.entries import Entry
 from ..plugin_utils.services.kafka.rules import resources as rules
 from ..plugin_utils.services.kafka.security import ADMIN
-from ..plugin_utils.services.schema_registry import model as schema_registry
 from .client_config import refuse_unknown
 
 FILES = ("The description of resources has", "nothing was changed")
@@ -54,7 +51,7 @@ class ActionModule(Action):
         options = {
             **self._resources(args["team"], None if client_config else broker),
             "library": _library(),
-            "service_topics": self._service_topics(),
+            "service_topics": rules.service_topics(self.cluster),
             **(_own_login(client_config) if client_config or not broker else _login(broker)),
             **(_floor(broker) if broker else {}),
         }
@@ -101,13 +98,6 @@ class ActionModule(Action):
     def _scope(self, team: str) -> dict[str, Any]:
         described = self.cluster.inventory.resource_files.teams.get(team)
         return {"scope": list(described.prefixes)} if described else {}
-
-    def _service_topics(self) -> list[str]:
-        """Return the topics that Millrace's services keep."""
-        groups = {worker.group for worker in self.cluster.connect.values()}
-        topics = [canary.TOPIC]
-        topics += [topic for group in sorted(groups) for topic in internal_topics(group).values()]
-        return topics + list(schema_registry.topics(1) if self.cluster.schema_registry else ())
 
 
 def _library() -> str:
