@@ -12,19 +12,16 @@ from ansible.errors import AnsibleActionFail
 
 from ..module_utils.formats.properties import parse_properties
 from ..module_utils.formats.values import listing
-from ..module_utils.kafka import canary
 from ..plugin_utils import validation
 from ..plugin_utils.action import Action
 from ..plugin_utils.cluster.module_options import of_module
 from ..plugin_utils.rules import engine
 from ..plugin_utils.rules.catalogue import RULES
-from ..plugin_utils.services.connect.model import internal_topics
 from ..plugin_utils.services.kafka.node import KafkaNode
 from ..plugin_utils.services.kafka.resources import merged
 from ..plugin_utils.services.kafka.resources.entries import Entry
 from ..plugin_utils.services.kafka.rules import resources as rules
 from ..plugin_utils.services.kafka.security import ADMIN, NODES
-from ..plugin_utils.services.schema_registry import model as schema_registry
 from .client_config import refuse_unknown
 
 FILES = ("The description of resources has", "nothing was changed")
@@ -75,7 +72,7 @@ class ActionModule(Action):
             )
             raise AnsibleActionFail(message)
         return {
-            "service_topics": self._service_topics(),
+            "service_topics": rules.service_topics(self.cluster),
             "service_users": self._service_users(),
             **login,
         }
@@ -105,13 +102,6 @@ class ActionModule(Action):
             message = f"there is no team {team}; there are {listing(teams) or 'none'}"
             raise AnsibleActionFail(message)
         return owned
-
-    def _service_topics(self) -> list[str]:
-        """Return the topics that Millrace's services keep."""
-        groups = {worker.group for worker in self.cluster.connect.values()}
-        topics = [canary.TOPIC]
-        topics += [topic for group in sorted(groups) for topic in internal_topics(group).values()]
-        return topics + list(schema_registry.topics(1) if self.cluster.schema_registry else ())
 
     def _service_users(self) -> list[str]:
         """Return the users that no entry describes: those of nodes, services and own programs."""

@@ -25,6 +25,7 @@ from ..secrets import cluster_id
 from ..secrets import store as secrets
 from ..services.kafka import node as kafka
 from ..services.kafka.resources import files as resource_files
+from ..services.kafka.resources import merged as resources
 from . import clear_text
 from . import files as inventory_files
 from . import layout as inventory_layout
@@ -67,6 +68,7 @@ def from_hostvars(
         stored_secrets = Secrets()
         where = named.get(SECRETS_DIRECTORY, [directory])[0]
         lost.append(FileFinding("secrets", where, 0, SECRETS_DIRECTORY, str(error)))
+    files_of_resources = resource_files.read(_resources_directory(hosts, directory, hostvars))
     return Inventory(
         members,
         hosts,
@@ -80,8 +82,8 @@ def from_hostvars(
         ],
         stored_secrets,
         sources=sources,
-        resource_files=resource_files.read(_resources_directory(hosts, directory, hostvars)),
-        places=named,
+        resource_files=files_of_resources,
+        places={**named, **resources.places(files_of_resources)},
     )
 
 

@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
+from ...module_utils.formats.values import one_line
 from ..cluster import pages
 from ..cluster.cluster import Cluster
 from .inspection import InspectedHost
@@ -139,7 +140,9 @@ def rule(
             for host, *arguments in each(subject):
                 for finding in check(*arguments):
                     hosts = finding.hosts or ((host,) if host else ())
-                    yield Finding(finding.what, finding.fix, finding.where or where, hosts)
+                    # A name with a line break, from the file of a team, is no line of a report.
+                    problem, fix = one_line(finding.what), one_line(finding.fix)
+                    yield Finding(problem, fix, finding.where or where, hosts)
 
         why = " ".join((check.__doc__ or "").split())
         contained = in_container or severity
@@ -223,14 +226,14 @@ def _problems(
         yield Problem(
             rule.name,
             severity,
-            place,
+            one_line(place),
             problem,
             rule.why,
             fix,
             tuple(hosts),
             places,
             pages.address(cluster.docs_url, rule.page, rule.name),
-            shown,
+            one_line(shown),
         )
 
 

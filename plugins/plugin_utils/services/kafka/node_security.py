@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -12,6 +12,7 @@ from ...cluster.inventory import Secrets
 from . import security
 from .listeners import Listener
 from .node_listeners import NodeListeners
+from .resources.merged import user_grants
 from .security import Certificate, User
 from .server_properties import ServerProperties
 
@@ -71,7 +72,7 @@ class NodeSecurity:
             return []
         entries = {str(entry["name"]): entry for entry in self.settings["kafka_users"]}
         configured = [
-            _user(entry, entries.get(str(entry.get("same_grants_as")), entry))
+            _user(entry, user_grants(entry, entries.get(str(entry.get("same_grants_as")), entry)))
             for entry in self.settings["kafka_users"]
         ]
         programs = (
@@ -168,11 +169,11 @@ def standard_properties(
     }
 
 
-def _user(entry: Mapping[str, Any], granted: Mapping[str, Any]) -> User:
-    """Return a user as the inventory describes it, with the grants of the entry `granted`."""
+def _user(entry: Mapping[str, Any], granted: Iterable[Mapping[str, Any]]) -> User:
+    """Return a user as the inventory describes it, with its grants."""
     return User(
         str(entry["name"]),
-        [security.grant(grant) for grant in granted.get("grants") or ()],
+        [security.grant(grant) for grant in granted],
         str(entry.get("password") or ""),
         scram=entry.get("authentication") != "tls",
         present=entry.get("state") != "absent",

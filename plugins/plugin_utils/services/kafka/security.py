@@ -222,8 +222,15 @@ def own_users(*, with_spark: bool) -> list[User]:
 
 
 def grant(entry: Mapping[str, Any]) -> Grant:
-    """Return a grant as the inventory gives it, without the keys that are not set."""
-    return {key: value for key, value in entry.items() if value is not None}
+    """Return a grant as the inventory gives it, without keys that are not set or say nothing."""
+    return {
+        key: value
+        for key, value in entry.items()
+        if value is not None and value != _DEFAULTS.get(key)
+    }
+
+
+_DEFAULTS: Mapping[str, Any] = {"host": "*", "permission": "allow"}
 
 
 def _grant(kind: str, name: str, *operations: str) -> Grant:

@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 
 from .....module_utils.formats.key_table import nearest
-from .....module_utils.formats.values import listing, yaml_type
+from .....module_utils.formats.values import listing, one_line, yaml_type
 from ....cluster.variables import Option, convert, documented
 from . import KINDS
 from .entries import PLATFORM, Entry, FileProblem, ResourceFiles, Team
@@ -20,7 +20,11 @@ from .entries import PLATFORM, Entry, FileProblem, ResourceFiles, Team
 SUFFIXES = (".yml", ".yaml")
 LARGEST = 4 * 1024 * 1024
 """Bytes of a file; the largest that anybody has written is a hundredth of it."""
-_TEAMS: Option = {
+DEEPEST = 12
+"""Levels of lists and mappings; the deepest entry, a grant of a user, has six."""
+_SHOWN = 80
+"""Characters of a name in a message."""
+_TEAM: Option = {
     "type": "dict",
     "options": {
         "prefixes": {"type": "list", "elements": "str", "required": True},
@@ -32,9 +36,10 @@ _MINIMUM: Option = {
     "options": {"replication": {"type": "int"}, "min_isr": {"type": "int"}},
 }
 _BOOLEAN, _STRING = "tag:yaml.org,2002:bool", "tag:yaml.org,2002:str"
-_NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
+_INTEGER, _FLOAT = "tag:yaml.org,2002:int", "tag:yaml.org,2002:float"
+_TIMESTAMP = "tag:yaml.org,2002:timestamp"
 _PLATFORM_KEYS = ("teams", "minimum")
-_ON_A_TEAMS_ENTRY = {"users": ("password",)}
+_ONLY_IN_AN_INVENTORY = {"users": ("password",)}
 """Kind -> keys that only an inventory may have: a file of a team is read by many."""
 
 
@@ -87,21 +92,17 @@ def _document(path: Path, problems: list[FileProblem]) -> yaml.MappingNode | Non
             refuse(f"It has more than {LARGEST} bytes.", "Split it by team.")
             return None
         text = path.read_text(encoding="utf-8")
-        for event in yaml.parse(text, Loader=yaml.CSafeLoader):
-            if isinstance(event, yaml.AliasEvent):
-                line = event.start_mark.line + 1 if event.start_mark else 0
-                refuse("It has an alias (*).", "Write out the value.", line)
-                return None
+        if unusable := _unusable(text):
+            refuse(*unusable)
+            return None
         root = yaml.compose(text, Loader=yaml.CSafeLoader)
     except OSError as error:
         refuse(f"It cannot be read: {error.strerror}.", "Make it readable.")
     except UnicodeDecodeError as error:
         refuse(f"It is no text in UTF-8: byte {error.start}.", "Save it as UTF-8.")
-    except RecursionError:
-        refuse("It is nested too deeply.", "Write lists of entries.")
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
-        reason = getattr(error, "problem", None) or "it is no YAML"
+        reason = getattr(error, "problem", None) or getattr(error, "reason", "")
         refuse(f"It is no YAML: {reason}.", "Correct it.", mark.line + 1 if mark else 0)
     else:
         if root is None:
@@ -114,8 +115,38 @@ def _document(path: Path, problems: list[FileProblem]) -> yaml.MappingNode | Non
     return None
 
 
+def _unusable(text: str) -> tuple[str, str, int] | None:
+    """Return what of YAML's means a document has that files of resources do not, and the line.
+
+    It is seen before anything is composed: the C code that does so ends the process by a nesting
+    that is deep enough, and aliases of aliases fill its memory.
+    """
+    depth = 0
+    for event in yaml.parse(text, Loader=yaml.CSafeLoader):
+        line = event.start_mark.line + 1 if event.start_mark else 0
+        if isinstance(event, yaml.AliasEvent):
+            return "It has an alias (*).", "Write out the value.", line
+        if getattr(event, "tag", None):
+            return "It has a tag (!).", "Delete it, or quote a value that begins with !.", line
+        depth += isinstance(event, yaml.CollectionStartEvent)
+        depth -= isinstance(event, yaml.CollectionEndEvent)
+        if depth > DEEPEST:
+            return "It is nested too deeply.", "Write lists of entries.", line
+    return None
+
+
 def _kind(node: yaml.Node) -> str:
-    return "list" if isinstance(node, yaml.SequenceNode) else "text"
+    if isinstance(node, yaml.ScalarNode):
+        return "text"
+    return "list" if isinstance(node, yaml.SequenceNode) else "mapping"
+
+
+def _shown(node: yaml.Node) -> str:
+    """Return a key or a name as a message shows it: in one line, and not all of a long one."""
+    if not isinstance(node, yaml.ScalarNode):
+        return f"({_kind(node)})"
+    text = one_line(str(node.value)[: _SHOWN * 2])
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 
 def _at(path: Path, line: int) -> str:
@@ -135,19 +166,17 @@ def _teams(
             fix = "Write each team as a key with its prefixes."
             problems.append(FileProblem(_at(path, key.start_mark.line + 1), text, fix))
             continue
+        parts = {str(name.value): _TEAM for name, _ in node.value}
+        problems += _misread(path, node, {"type": "dict", "options": parts})
         for name, value in node.value:
-            where = _at(path, name.start_mark.line + 1)
-            label = f"teams[{name.value}]"
-            problems += [
-                FileProblem(where, text, "Name the team's prefixes.")
-                for text in _convert(label, value, _TEAMS)[1]
-            ]
-            values = _convert(label, value, _TEAMS)[0] or {}
-            problems += _wrong_prefixes(where, name.value, values.get("prefixes") or ())
-            teams[str(name.value)] = Team(
-                str(name.value),
-                tuple(prefix for prefix in values.get("prefixes") or () if prefix),
-                bool(values.get("quotas")),
+            where, team = _at(path, name.start_mark.line + 1), _shown(name)
+            values, errors = _convert(f"teams[{team}]", value, _TEAM)
+            problems += [FileProblem(where, text, "Name the team's prefixes.") for text in errors]
+            prefixes = (values or {}).get("prefixes") or ()
+            if values is not None and not errors:
+                problems += _wrong_prefixes(where, team, prefixes)
+            teams[team] = Team(
+                team, tuple(filter(None, prefixes)), (values or {}).get("quotas") is True
             )
     return teams
 
@@ -169,6 +198,9 @@ def _minimum(
 def _wrong_prefixes(where: str, team: str, prefixes: Any) -> Iterator[FileProblem]:
     if team == PLATFORM:
         yield FileProblem(where, "platform is the owner of this file.", "Choose another name.")
+    if not prefixes:
+        text = f"{team} has no prefix, so that nothing could be its own."
+        yield FileProblem(where, text, f"Write one that ends with a dot, {team}. for example.")
     for prefix in prefixes:
         if not prefix or prefix[-1].isalnum():
             text = f"The prefix {prefix!r} of {team} ends with a letter or a digit."
@@ -184,7 +216,7 @@ def _entries(
     keys = [*KINDS] if team else [*_PLATFORM_KEYS, *KINDS]
     seen: dict[str, int] = {}
     for key, node in root.value if root else ():
-        kind, line = str(key.value), key.start_mark.line + 1
+        kind, line = _shown(key), key.start_mark.line + 1
         where = _at(path, line)
         if kind in seen:
             text = f"The key {kind} is already on line {seen[kind]}."
@@ -220,42 +252,54 @@ def _entry(
         text = f"An entry of {kind} is a {_kind(node)}, not a mapping."
         problems.append(FileProblem(where, text, "Write its keys, beginning with name."))
         return None
-    names = [value.value for key, value in node.value if key.value == "name"]
+    names = [_shown(value) for key, value in node.value if key.value == "name"]
     label = f"{kind}[{names[0]}]" if names else f"An entry of {kind}"
-    lost = [*_misread(path, node, option)]
+    problems += _misread(path, node, option)
     values, errors = _convert(label, node, option)
+    fix = "Correct the entry; the reference of resources has its keys."
+    problems += [FileProblem(where, text, fix) for text in errors]
+    if values is None:
+        return None
     missing = [
         name
         for name, part in option["options"].items()
-        if part.get("required") and (values or {}).get(name) in (None, "")
+        if part.get("required") and values.get(name) in (None, "")
     ]
-    fix = "Correct the entry; the reference of resources has its keys."
-    lost += [FileProblem(where, text, fix) for text in errors]
-    if values is not None and missing:
-        lost.append(FileProblem(where, f"{label} has no {listing(missing)}.", "Add it."))
-    for key in _ON_A_TEAMS_ENTRY.get(kind, ()):
-        if (values or {}).get(key) is not None:
+    if missing:
+        problems.append(FileProblem(where, f"{label} has no {listing(missing)}.", "Add it."))
+    for key in _ONLY_IN_AN_INVENTORY.get(kind, ()):
+        if values.get(key) is not None:
             text = f"{label} has a {key}."
-            fix = f"Delete it: then one is generated. An own {key} belongs to a vault."
-            lost.append(FileProblem(where, text, fix))
-    if team and values and values.get("owner") not in (None, "", team.name):
+            fix = f"Delete it: then one is generated. A chosen {key} belongs to a vault."
+            problems.append(FileProblem(where, text, fix))
+    if team and values.get("owner") not in (None, "", team.name):
         text = f"{label} has the owner {values['owner']} in the file of {team.name}."
-        lost.append(FileProblem(where, text, "Delete owner, or move the entry."))
-    problems += lost
-    return Entry(kind, values, where, team) if values is not None else None
+        problems.append(FileProblem(where, text, "Delete owner, or move the entry."))
+    return Entry(kind, values, where, team)
 
 
 def _convert(
     label: str, node: yaml.Node, option: Option
 ) -> tuple[dict[str, Any] | None, list[str]]:
-    """Return the values of a node, converted by an argument spec, and the spec's errors."""
+    """Return the values of a node, converted by an argument spec, and the spec's errors.
+
+    There are values as well beside keys that the spec does not have, and None if others are wrong:
+    a rule takes their types for certain.
+    """
     try:
         value = yaml.SafeLoader("").construct_document(node)
     except yaml.YAMLError as error:
         return None, [f"{label}: {getattr(error, 'problem', error)}."]
+    except ValueError as error:  # a date that the calendar lacks, a number of very many digits
+        return None, [f"{label} has a value that cannot be read: {error}."]
     if not isinstance(value, Mapping):
         return None, [f"{label} is a {yaml_type(value)}, not a mapping."]
-    return convert(label, value, option)
+    values, errors = convert(label, value, option)
+    if not errors:
+        return values, []
+    documented_keys = {key: value[key] for key in value if key in option["options"]}
+    values, further = convert(label, documented_keys, option)
+    return None if further else values, errors
 
 
 def _misread(path: Path, node: yaml.Node, option: Option | None) -> Iterator[FileProblem]:
@@ -266,11 +310,12 @@ def _misread(path: Path, node: yaml.Node, option: Option | None) -> Iterator[Fil
             line = key.start_mark.line + 1
             name = str(key.value)
             if name in first:
-                text = f"The key {name} is already on line {first[name]}."
+                text = f"The key {_shown(key)} is already on line {first[name]}."
                 yield FileProblem(_at(path, line), text, "Delete one of both.")
             first.setdefault(name, line)
             if not isinstance(key, yaml.ScalarNode) or key.tag != _STRING:
-                yield FileProblem(_at(path, line), f"The key {name} is no text.", "Quote it.")
+                text = f"The key {_shown(key)} is no text."
+                yield FileProblem(_at(path, line), text, "Quote it.")
             yield from _misread(path, value, _part(option, name))
     elif isinstance(node, yaml.SequenceNode):
         element = {**(option or {}), "type": (option or {}).get("elements", "raw")}
@@ -282,21 +327,37 @@ def _misread(path: Path, node: yaml.Node, option: Option | None) -> Iterator[Fil
 
 def _misread_scalar(path: Path, node: yaml.ScalarNode, option: Option) -> Iterator[FileProblem]:
     where, text = _at(path, node.start_mark.line + 1), str(node.value)
+    shown = "this secret" if option.get("no_log") else _shown(node)
+    is_text = option.get("type", "str") in ("str", "path")
     if node.tag == _BOOLEAN and text.lower() not in ("true", "false"):
         word = "true" if text.lower() in ("yes", "on") else "false"
         fix = f"Write {word}, or quote it where it is a name."
-        yield FileProblem(where, f"YAML reads {text} as {word}.", fix)
-    elif node.tag in _NUMBERS:
-        value = str(yaml.SafeLoader("").construct_object(node))
-        is_text = option.get("type", "str") in ("str", "path")
-        if value != text and (is_text or text.lstrip("+-").startswith("0") or ":" in text):
-            fix = "Quote it." if is_text else "Write the number in decimal digits."
-            yield FileProblem(where, f"YAML reads {text} as the number {value}.", fix)
+        yield FileProblem(where, f"YAML reads {shown} as {word}.", fix)
+    elif node.tag == _TIMESTAMP:
+        yield FileProblem(where, f"YAML reads {shown} as a date.", "Quote it.")
+    elif node.tag in (_INTEGER, _FLOAT) and _is_other_number(node, is_text=is_text):
+        fix = "Quote it." if is_text else "Write the number in decimal digits."
+        yield FileProblem(where, f"YAML reads {shown} as another number.", fix)
     elif "{{" in text or "{%" in text:
         fix = (
             "Write the value: files of resources are no templates. Variables are for the inventory."
         )
         yield FileProblem(where, "It has an expression of Jinja2.", fix)
+
+
+def _is_other_number(node: yaml.ScalarNode, *, is_text: bool) -> bool:
+    """Return whether YAML 1.1 reads a number in another way than people: octal, base 60.
+
+    As a text (`is_text`) no digit of it may change, as those of 1.10 would.
+    """
+    text = str(node.value)
+    digits = text.lstrip("+-")
+    if not is_text:
+        return ":" in text or (node.tag == _INTEGER and digits[:1] == "0" and digits != "0")
+    try:
+        return str(yaml.SafeLoader("").construct_object(node)) != text
+    except ValueError:  # more digits than Python reads; its conversion says so
+        return False
 
 
 def _part(option: Option | None, key: str) -> Option:

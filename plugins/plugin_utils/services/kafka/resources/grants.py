@@ -7,6 +7,8 @@ from typing import Any
 
 Grant = dict[str, Any]
 
+USER = "User:"
+"""How the principal of a user begins."""
 RESOURCES = ("topic", "group", "transactional_id")
 ROLES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "producer": {"topic": ("write",), "transactional_id": ("write",)},
@@ -33,7 +35,13 @@ def principal(entry: Mapping[str, Any]) -> str:
     """Return the principal of an entry of `kafka_grants`, empty without one."""
     if entry.get("principal"):
         return str(entry["principal"])
-    return f"User:{entry['user']}" if entry.get("user") else ""
+    return f"{USER}{entry['user']}" if entry.get("user") else ""
+
+
+def user(entry: Mapping[str, Any]) -> str:
+    """Return the user of an entry of `kafka_grants`, by whichever key, empty if it is for none."""
+    name = principal(entry)
+    return name[len(USER) :] if name.startswith(USER) else ""
 
 
 def grants(entry: Mapping[str, Any]) -> Iterator[Grant]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from .....module_utils.formats.values import mapping, property_text
@@ -10,6 +10,8 @@ from . import KINDS, grants
 from .entries import DEFAULT_ENTITY, Entry, ResourceFiles
 
 USERS = "kafka_users"
+FURTHER_GRANTS = "further_grants"
+"""The key of a user that has its grants of `kafka_grants`, in the form of `grants`."""
 CLUSTER_NAME = "kafka-cluster"
 """The name of the one resource of the kind cluster (ResourceNameType, KIP-11)."""
 QUOTA_KEYS = (
@@ -24,9 +26,10 @@ Record = dict[str, Any]
 
 
 def with_files(settings: Mapping[str, Any], files: ResourceFiles) -> dict[str, Any]:
-    """Return a host's settings in which `kafka_users` has the users of files, and all grants.
+    """Return a host's settings in which `kafka_users` has the users of files.
 
-    A user's ACLs become exactly its grants, hence those of `kafka_grants` belong to them.
+    A user's ACLs become exactly its grants, hence each user has those of `kafka_grants`, too, by
+    `FURTHER_GRANTS`. They are no part of `grants`, whose rules are others.
     """
     listed = [entry for entry in files.entries if entry.kind == "users"]
     users = [*map(mapping, settings[USERS]), *(entry.values for entry in listed)]
@@ -38,21 +41,33 @@ def with_files(settings: Mapping[str, Any], files: ResourceFiles) -> dict[str, A
             )
     return {
         **settings,
-        USERS: [_granted(user, granted.get(f"User:{user.get('name')}", ())) for user in users],
+        USERS: [
+            {**user, **({FURTHER_GRANTS: further} if further else {})}
+            for user in users
+            for further in [granted.get(f"{grants.USER}{user.get('name')}")]
+        ],
     }
 
 
-def _granted(user: Mapping[str, Any], further: Sequence[grants.Grant]) -> dict[str, Any]:
-    if not further or user.get("same_grants_as") is not None:
-        return {**user}
-    return {**user, "grants": [*(user.get("grants") or ()), *further]}
+def user_grants(user: Mapping[str, Any], source: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return all grants of a user of `with_files`, in the form of `grants`.
+
+    `source` is the entry that `same_grants_as` names, or else the user itself.
+    """
+    entries = [source] if source is user else [source, user]
+    return [
+        *(source.get("grants") or ()),
+        *(grant for entry in entries for grant in entry.get(FURTHER_GRANTS) or ()),
+    ]
 
 
-def places(files: ResourceFiles) -> dict[str, str]:
+def places(files: ResourceFiles) -> dict[str, list[str]]:
     """Return where the users of files are written, as places of an inventory's variables."""
-    return {
-        f"{USERS}[{entry.name}]": entry.where for entry in files.entries if entry.kind == "users"
-    }
+    listed: dict[str, list[str]] = {}
+    for entry in files.entries:
+        if entry.kind == "users":
+            listed.setdefault(f"{USERS}[{entry.name}]", []).append(entry.where)
+    return listed
 
 
 def _variable(kind: str, settings: Mapping[str, Any]) -> list[Entry]:
@@ -78,12 +93,7 @@ def entries(settings: Mapping[str, Any], files: ResourceFiles) -> list[Entry]:
     merged: list[Entry] = []
     for kind in KINDS:
         for entry in _variable(kind, settings):
-            file_entry = of_files.get(entry.name) if kind == "users" else None
-            merged.append(
-                Entry(kind, entry.values, file_entry.where, file_entry.team)
-                if file_entry
-                else entry
-            )
+            merged.append((of_files.get(entry.name) if kind == "users" else None) or entry)
         if kind != "users" or not settings:
             merged += [entry for entry in files.entries if entry.kind == kind]
     return merged
@@ -100,6 +110,8 @@ def resources(
     result: dict[str, list[Record]] = {
         kind: [] for kind in ("topics", "acls", "users", "quotas", "groups", "client_metrics")
     }
+    listed = [*listed]
+    named = {entry.name: entry.values for entry in listed if entry.kind == "users"}
     for entry in listed:
         common = {
             "owner": entry.owner,
@@ -117,17 +129,16 @@ def resources(
             result["quotas"].append({**_quota(entry.values), **common})
         elif entry.kind == "grants":
             principal = grants.principal(entry.values)
-            if principal.partition(":")[2] not in users:
-                result["acls"] += [
-                    {**acl, **common} for acl in _acls(principal, grants.grants(entry.values))
-                ]
+            if grants.user(entry.values) not in users:
+                result["acls"] += [{**acl, **common} for acl in acls(entry)]
         elif entry.kind == "users":
             if entry.name in users:
                 result["users"].append({**users[entry.name], **common})
             elif not users:  # no passwords: a login without an inventory
-                own = grants.principal({"user": entry.name})
-                given = [mapping(grant) for grant in entry.values.get("grants") or ()]
-                result["acls"] += [{**acl, **common} for acl in _acls(own, given)]
+                source = named.get(str(entry.values.get("same_grants_as")), entry.values)
+                shared = user_grants(source, source)
+                principal = grants.principal({"user": entry.name})
+                result["acls"] += [{**acl, **common} for acl in _acls(principal, shared)]
             if entry.values.get("quotas"):
                 quota = {**mapping(entry.values["quotas"]), "user": entry.name}
                 result["quotas"].append({**_quota(quota), **common})
@@ -160,9 +171,13 @@ def _quota(values: Mapping[str, Any]) -> Record:
     }
 
 
-def _acls(principal: str, given: Iterable[Mapping[str, Any]]) -> Iterable[Record]:
-    """Yield the ACLs of grants."""
-    for grant in given:
+def acls(entry: Entry) -> Iterator[Record]:
+    """Yield the ACLs of an entry of grants."""
+    return _acls(grants.principal(entry.values), grants.grants(entry.values))
+
+
+def _acls(principal: str, granted: Iterable[Mapping[str, Any]]) -> Iterator[Record]:
+    for grant in granted:
         kind = next((key for key in (*grants.RESOURCES, "cluster") if grant.get(key)), "")
         for operation in grant.get("operations") or () if kind else ():
             yield {

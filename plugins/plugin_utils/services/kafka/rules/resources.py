@@ -5,21 +5,31 @@ from __future__ import annotations
 import ipaddress
 import itertools
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from .....module_utils.formats.values import integer, listing, mapping
+from .....module_utils.formats.values import integer, listing, mapping, sequence
+from .....module_utils.kafka import canary
 from ....cluster.cluster import Cluster
 from ....cluster.registry import KAFKA_USERS
 from ....rules.engine import Finding, Findings, rule
+from ....services.connect.model import internal_topics, leader_transactional_id
+from ....services.schema_registry import model as schema_registry
 from ..resources import grants, merged
 from ..resources.entries import DEFAULT_ENTITY, Entry, FileProblem, Team
-from .users import wrong_grants
+from ..security import NODES
+from .principals import super_users
+from .users import HOST_FIX, wrong_grants, wrong_host, wrong_name
 
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")  # Topic.LEGAL_CHARS and its longest name
+_TYPE = re.compile("[A-Za-z]+")
 _PATTERN = re.compile(r"[*?\[\]{}()|^$\\]")
 _INTERNAL = "__"
-_MILLRACE = ("_schemas", "millrace-", *sorted(KAFKA_USERS))
+_MILLRACE = ("_schemas", "millrace-", NODES, *sorted(KAFKA_USERS))
+_THROTTLES = (
+    "follower.replication.throttled.replicas",
+    "leader.replication.throttled.replicas",
+)
 _RATES = "Set a number above 0, or delete the entry and give it state: absent."
 
 
@@ -59,14 +69,26 @@ def _resource_directory(cluster: Cluster) -> Findings:
         yield Finding(problem, "Move it beside that directory.")
 
 
-def _teams(cluster: Cluster) -> Iterator[tuple[str, list[Team]]]:
+def service_topics(cluster: Cluster) -> list[str]:
+    """Return the topics that Millrace and its services keep."""
+    topics = [canary.TOPIC]
+    topics += [topic for group in _groups(cluster) for topic in internal_topics(group).values()]
+    return topics + list(schema_registry.topics(1) if cluster.schema_registry else ())
+
+
+def _groups(cluster: Cluster) -> list[str]:
+    """Return the groups of workers of Kafka Connect."""
+    return sorted({worker.group for worker in cluster.connect.values()})
+
+
+def _teams(cluster: Cluster) -> Iterator[tuple[str, Cluster, list[Team]]]:
     teams = [*cluster.inventory.resource_files.teams.values()]
     if teams:
-        yield "", teams
+        yield "", cluster, teams
 
 
 @rule("team-prefix", each=_teams, where="teams in platform.yml")
-def _team_prefix(teams: list[Team]) -> Findings:
+def _team_prefix(cluster: Cluster, teams: list[Team]) -> Findings:
     """A team could change what belongs to another one, or to Millrace itself."""
     pairs = [(team.name, prefix) for team in teams for prefix in team.prefixes]
     for (team, prefix), (other, longer) in itertools.permutations(pairs, 2):
@@ -78,10 +100,12 @@ def _team_prefix(teams: list[Team]) -> Findings:
             problem += ", since Kafka's metrics have _ for a dot"
         fix = "Choose prefixes of which none is the beginning of another."
         yield Finding(f"{problem}.", fix)
+    groups = _groups(cluster)
+    services = [*service_topics(cluster), *groups, *map(leader_transactional_id, groups)]
     for team, prefix in pairs:
         taken = [
             name
-            for name in (_INTERNAL, *_MILLRACE)
+            for name in dict.fromkeys((_INTERNAL, *_MILLRACE, *services))
             if name.startswith(prefix) or (name.endswith(("_", "-")) and prefix.startswith(name))
         ]
         if taken:
@@ -91,40 +115,55 @@ def _team_prefix(teams: list[Team]) -> Findings:
 
 
 @rule("resource-prefix", each=_entries())
-def _resource_prefix(_: Cluster, entries: list[Entry]) -> Findings:
+def _resource_prefix(cluster: Cluster, entries: list[Entry]) -> Findings:
     """A team's file may claim only what begins with a prefix that platform.yml gives the team."""
+    powerful = _powerful_users(cluster)
     for entry in entries:
         team = entry.team
-        if team is None:
-            continue
-        for what, name in _claims(entry):
+        if team is None or team.name not in cluster.inventory.resource_files.teams:
+            continue  # resource-file
+        for kind, name in _claims(entry):
             if not team.owns(name):
-                problem = f"The {what} {name!r} is none of {team.name}."
+                problem = f"The {kind} {name!r} is none of {team.name}."
                 prefixes = listing(team.prefixes, "or") or "a prefix, which it has none of"
                 fix = (
                     f"Choose a name that begins with {prefixes}, or ask the owner of platform.yml."
                 )
                 yield Finding(problem, fix, entry.where)
-        for what in _forbidden(entry, team):
-            yield Finding(
-                f"The file of {team.name} has {what}.", "Move it to platform.yml.", entry.where
-            )
+        for privilege in _forbidden(entry, team):
+            problem = f"The file of {team.name} has {privilege}."
+            yield Finding(problem, "Move it to platform.yml.", entry.where)
+        if entry.kind == "users" and entry.name in powerful:
+            problem = f"{entry.name} is a super user, or the user of a service."
+            yield Finding(problem, "Choose another name.", entry.where)
+
+
+def _powerful_users(cluster: Cluster) -> set[str]:
+    """Return the users that may do more than their entry says."""
+    by_name = {name for node in cluster.kafka.values() for _, name in super_users(node)}
+    services = {user.name for node in cluster.brokers for user in node.security.job_users}
+    return by_name | services | KAFKA_USERS
 
 
 def _claims(entry: Entry) -> Iterator[tuple[str, str]]:
-    """Yield the names that an entry claims, each with what it names."""
+    """Yield the names that an entry claims, each after the kind of what it names."""
     values = entry.values
     if entry.kind in ("topics", "users", "groups"):
         yield {"topics": "topic", "users": "user", "groups": "group"}[entry.kind], entry.name
     elif entry.kind == "quotas" and values.get("user"):
         yield "user", str(values["user"])
-    listed = [values] if entry.kind == "grants" else map(mapping, values.get("grants") or ())
-    for grant in listed:
+    for grant in _granted(entry):
         for kind in (*grants.RESOURCES, "prefix"):
             if grant.get(kind):
                 yield kind.replace("_", " "), str(grant[kind])
-    if values.get("same_grants_as"):
-        yield "user", str(values["same_grants_as"])
+
+
+def _granted(entry: Entry) -> Iterator[Mapping[Any, Any]]:
+    """Yield what an entry grants, as it is written."""
+    if entry.kind == "grants":
+        yield entry.values
+    elif entry.kind == "users":
+        yield from map(mapping, sequence(entry.values.get("grants")))
 
 
 def _forbidden(entry: Entry, team: Team) -> Iterator[str]:
@@ -137,38 +176,66 @@ def _forbidden(entry: Entry, team: Team) -> Iterator[str]:
     limits = entry.kind == "quotas" or bool(mapping(values.get("quotas")))
     if limits and not team.may_set_quotas:
         yield "quotas, which platform.yml does not leave to it (quotas: true)"
-    if entry.kind in ("grants", "users"):
-        listed = [values] if entry.kind == "grants" else map(mapping, values.get("grants") or ())
-        if any(grant.get("cluster") for grant in listed):
-            yield "a grant of the cluster"
+    if any(grant.get("cluster") for grant in _granted(entry)):
+        yield "a grant of the cluster"
+    if values.get("same_grants_as"):
+        yield "same_grants_as, which copies what others have granted"
+    if entry.kind == "grants":
+        user = grants.user(values)
+        if user == "*":
+            yield "a grant for everybody"
+        elif values.get("permission") == "deny" and not team.owns(user):
+            yield f"a denial for {grants.principal(values)}, which is no user of {team.name}"
 
 
-@rule("resource-duplicate", each=_entries("topics", "groups", "client_metrics", "quotas", "users"))
-def _resource_duplicate(_: Cluster, entries: list[Entry]) -> Findings:
+@rule(
+    "resource-duplicate",
+    each=_entries("topics", "groups", "client_metrics", "quotas", "users", "grants"),
+)
+def _resource_duplicate(cluster: Cluster, entries: list[Entry]) -> Findings:
     """Each of both would undo what the other one says."""
     first: dict[tuple[Any, ...], Entry] = {}
     for entry in entries:
-        if entry.kind == "users" and entry.variable:
-            continue  # user-duplicate
-        if entry.kind == "quotas":
-            keys = [tuple(str(entry.values.get(kind)) for kind in merged.ENTITIES)]
-        elif entry.kind == "users":
-            limits = mapping(entry.values.get("quotas"))
-            keys = [(entry.name, "None", "None")] if limits else []
-        else:
-            keys = [(entry.name,)]
-        for key in keys:
-            kind = "quotas" if entry.kind == "users" else entry.kind
-            other = first.setdefault((kind, key), entry)
+        for kind, *key in _identities(entry, with_users=not cluster.kafka):
+            other = first.setdefault((kind, *key), entry)
             if other is not entry:
-                name = entry.name or " ".join(part for part in key if part != "None")
+                name = " ".join(str(part) for part in key if part is not None)
                 problem = f"{name} of {kind} is also at {other.where} ({other.owner})."
+                yield Finding(problem, "Keep one entry.", entry.where)
+    by_acl: dict[tuple[Any, ...], Entry] = {}
+    contradicted: set[str] = set()
+    for entry in entries:
+        for acl in merged.acls(entry) if entry.kind == "grants" else ():
+            other = by_acl.setdefault(tuple(acl.values()), entry)
+            if other.is_present != entry.is_present and entry.where not in contradicted:
+                contradicted.add(entry.where)
+                problem = f"The grant of {acl['operation']} on the {acl['resource']} {acl['name']} "
+                problem += f"to {acl['principal']} is {entry.values['state']}, and "
+                problem += f"{other.values['state']} at {other.where} ({other.owner})."
                 yield Finding(problem, "Keep one entry.", entry.where)
 
 
+def _identities(entry: Entry, *, with_users: bool) -> Iterator[tuple[str | None, ...]]:
+    """Yield what only one entry may be about: the kind, and the name or a quota's entity.
+
+    Users have a rule of their own (user-duplicate), where there are nodes.
+    """
+    if entry.kind == "quotas":
+        entity = (entry.values.get(kind) for kind in merged.ENTITIES)
+        yield ("quotas", *(None if name is None else str(name) for name in entity))
+    elif entry.kind == "users":
+        if mapping(entry.values.get("quotas")):
+            yield "quotas", entry.name, None, None
+        if with_users:
+            yield entry.kind, entry.name
+    elif entry.kind != "grants":
+        yield entry.kind, entry.name
+
+
 @rule("topic-name", each=_entries("topics"))
-def _topic_name(_: Cluster, entries: list[Entry]) -> Findings:
-    """Kafka has no topic of such a name, or keeps its own state in it."""
+def _topic_name(cluster: Cluster, entries: list[Entry]) -> Findings:
+    """Kafka has no topic of such a name, or it or a service keeps its own state in it."""
+    of_services = service_topics(cluster)
     for entry in entries:
         name = entry.name
         if name in (".", "..") or not _TOPIC.fullmatch(name):
@@ -180,6 +247,9 @@ def _topic_name(_: Cluster, entries: list[Entry]) -> Findings:
         elif name.startswith(_INTERNAL):
             problem = f"{name} is a topic of Kafka itself."
             yield Finding(problem, "Set its properties in kafka_config.", entry.where)
+        elif name in of_services:
+            problem = f"{name} is a topic that Millrace or one of its services keeps."
+            yield Finding(problem, "Delete the entry, or choose another name.", entry.where)
 
 
 @rule("topic-collision", each=_entries("topics"))
@@ -222,26 +292,63 @@ def _topic_config(_: Cluster, entries: list[Entry]) -> Findings:
     """A property has one value; an empty one would be sent as it is."""
     for entry in entries:
         for key, value in mapping(entry.values.get("config")).items():
-            if value is None or isinstance(value, dict):
-                problem = f"{key} of {entry.name} has {'no value' if value is None else 'keys'}."
-                yield Finding(problem, "Set a value, or delete it for the default.", entry.where)
+            parts = sequence(value) if isinstance(value, (list, tuple)) else [value]
+            text = f"{key} of {entry.name}"
+            if not str(key).isprintable():
+                yield Finding(f"{key!r} is no property.", "Correct it.", entry.where)
+            elif any(part is None or isinstance(part, (Mapping, list, tuple)) for part in parts):
+                problem = f"{text} has {'no value' if value is None else 'parts of its own'}."
+                fix = "Set a value or a list of values, or delete it for the default."
+                yield Finding(problem, fix, entry.where)
+            elif not all(str(part).isprintable() for part in parts):
+                problem = f"{text} has characters that cannot be seen."
+                yield Finding(problem, "Delete them.", entry.where)
+            elif key in _THROTTLES and entry.kind == "topics":
+                problem = f"{text} belongs to reassignments, which delete it at their end."
+                yield Finding(problem, "Delete it.", entry.where)
 
 
-@rule("grant-incomplete", each=_entries("grants"))
-def _grant_incomplete(_: Cluster, entries: list[Entry]) -> Findings:
-    """Kafka would refuse it, or grant something else than was meant."""
+@rule("grant-incomplete", each=_entries("grants", "users"))
+def _grant_incomplete(cluster: Cluster, entries: list[Entry]) -> Findings:
+    """Kafka would refuse it, grant something else than was meant, or nobody would have it."""
+    programs = {user.name for node in cluster.brokers for user in node.security.users}
+    programs -= {entry.name for entry in entries if entry.kind == "users"}
+    named = {entry.name: entry for entry in entries if entry.kind == "users"}
     for entry in entries:
+        if entry.kind == "users":
+            # With nodes they are in kafka_users, which has rules of its own.
+            for finding in () if cluster.kafka else _wrong_user(cluster, entry, named):
+                yield Finding(finding.what, finding.fix, entry.where)
+            continue
         for problem, fix in _wrong_grant(entry.values):
             yield Finding(problem, fix, entry.where)
+        if entry.is_present and (user := grants.user(entry.values)) in programs:
+            problem = (
+                f"{user} is the user of a service, a connector or a job, which has its grants."
+            )
+            yield Finding(problem, "Add the grant there.", entry.where)
+
+
+def _wrong_user(cluster: Cluster, entry: Entry, named: Mapping[str, Entry]) -> Findings:
+    """Yield what the rules of kafka_users refuse where there are nodes."""
+    if problem := wrong_name(cluster, entry.name):
+        yield Finding(f"{entry.name!r} {problem}.", "Choose another name.")
+    yield from wrong_grants(entry.name, _granted(entry))
+    source = entry.values.get("same_grants_as")
+    if source is not None and source not in named:
+        yield Finding(f"{entry.name} has the grants of {source}, which is no user.", "Correct it.")
 
 
 def _wrong_grant(values: Any) -> Iterator[tuple[str, str]]:
     role, user, principal = (values.get(key) for key in ("role", "user", "principal"))
     label = f"The grant of {grants.principal(values) or 'nobody'}"
+    kind, _, name = str(principal).partition(":")
     if bool(user) == bool(principal):
         yield f"{label} has {'both' if user else 'neither'} user and principal.", "Set user."
-    elif principal and not re.fullmatch(r"[A-Za-z]+:.+", str(principal)):
+    elif principal and not (_TYPE.fullmatch(kind) and name and name == name.strip()):
         yield f"{principal} is no principal.", f"Set user: {principal}, or <type>:<name>."
+    elif principal and kind != "User" and kind.lower() == "user":
+        yield f"{principal} is no user: the type of users is User.", f"Set user: {name}."
     if bool(role) == bool(values.get("operations")):
         problem = f"{label} has {'both a role' if role else 'neither a role'} and operations."
         yield problem, f"Set role to one of {listing(grants.ROLES, 'or')}, or operations."
@@ -250,9 +357,6 @@ def _wrong_grant(values: Any) -> Iterator[tuple[str, str]]:
     else:
         yield from _wrong_operations(label, values)
     yield from _wrong_names(label, values)
-    host = str(values.get("host") or "*")
-    if host != "*" and not _is_host(host):
-        yield f"{label} is for the host {host}, which is no address.", "Set an IP address, or *."
 
 
 def _wrong_role(label: str, role: str, values: Any) -> Iterator[tuple[str, str]]:
@@ -272,15 +376,16 @@ def _wrong_role(label: str, role: str, values: Any) -> Iterator[tuple[str, str]]
         )
     if role == "admin" and values.get("pattern") == "literal":
         yield f"{label} is for a prefix with pattern: literal.", "Delete pattern."
+    if problem := wrong_host(str(values.get("host") or "*")):
+        yield f"{label} is for the host {values['host']}, {problem}", HOST_FIX
 
 
 def _wrong_operations(label: str, values: Any) -> Iterator[tuple[str, str]]:
     if values.get("prefix"):
         yield f"{label} has a prefix without role: admin.", "Set topic and pattern: prefixed."
-    given = [{**values, "operations": [*values["operations"]], "pattern": "literal"}]
     # An asterisk has a rule of its own here.
     named = {key: str(values[key]).replace("*", "x") for key in grants.RESOURCES if values.get(key)}
-    for finding in wrong_grants(label.rpartition(" ")[2], [{**given[0], **named}]):
+    for finding in wrong_grants(grants.principal(values), [{**values, **named}]):
         yield finding.what, finding.fix
 
 
@@ -301,14 +406,6 @@ def _wrong_names(label: str, values: Any) -> Iterator[tuple[str, str]]:
         yield f"{label} is for the cluster with a pattern.", "Delete pattern: there is one cluster."
 
 
-def _is_host(text: str) -> bool:
-    try:
-        ipaddress.ip_network(text, strict=False)
-    except ValueError:
-        return False
-    return True
-
-
 @rule("grant-unknown-user", each=_entries("grants"), severity="warning")
 def _grant_unknown_user(cluster: Cluster, entries: list[Entry]) -> Findings:
     """Nobody can log in as a user that no list has, unless another tool makes it."""
@@ -317,7 +414,7 @@ def _grant_unknown_user(cluster: Cluster, entries: list[Entry]) -> Findings:
         return
     present = {user.name for user in node.security.users if user.present}
     for entry in entries:
-        user = str(entry.values.get("user") or "")
+        user = grants.user(entry.values)
         if user and entry.is_present and user not in (*present, "*"):
             yield Finding(f"There is no user {user}.", "Add it to kafka_users.", entry.where)
 
@@ -343,6 +440,8 @@ def _wrong_quota(values: Any, *, present: bool) -> Iterator[tuple[str, str]]:
     )
     if not all(entity.values()) or not entity:
         yield f"{label} is for nobody.", f"Set user, client_id or ip, or {DEFAULT_ENTITY}."
+    if not all(name.isprintable() for name in entity.values()):
+        yield f"{label} has a name with characters that cannot be seen.", "Delete them."
     if "ip" in entity and len(entity) > 1:
         yield f"{label} is for an address and a client.", "Write an entry for each."
     if entity.get("ip", DEFAULT_ENTITY) != DEFAULT_ENTITY and not _is_address(entity["ip"]):

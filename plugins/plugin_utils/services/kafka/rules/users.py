@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -52,6 +53,7 @@ _OPERATIONS: Mapping[str, tuple[str, ...]] = {
     ),
 }
 _SHORTEST = 8
+HOST_FIX = "Set the address of one client as Kafka writes it, or *."
 _RESERVED = ("ANONYMOUS", "*", NODES)
 
 
@@ -61,13 +63,18 @@ def _users(cluster: Cluster) -> Iterator[tuple[str, Cluster, list[Mapping[str, A
         yield host, cluster, [mapping(entry) for entry in node.settings[_VARIABLE]]
 
 
+def _place(name: object) -> str:
+    """Return what an inventory calls the place of a user's entry."""
+    return f"{_VARIABLE}[{name}]"
+
+
 @rule("user-duplicate", each=_users, where=_VARIABLE)
 def _user_duplicate(_: Cluster, users: list[Mapping[str, Any]]) -> Findings:
     """One of the two would lose its password and its grants to the other."""
     names = {number: str(user["name"]) for number, user in enumerate(users)}
     for name, places in shared_values(names):
         problem = f"{name} is named {len(places)} times."
-        yield Finding(problem, f"Keep one entry for {name}, with all its grants.")
+        yield Finding(problem, f"Keep one entry for {name}, with all its grants.", _place(name))
 
 
 @rule("user-name", each=_users, where=_VARIABLE)
@@ -75,7 +82,7 @@ def _user_name(cluster: Cluster, users: list[Mapping[str, Any]]) -> Findings:
     """A principal is a name alone: a user with the name of a node could do all that nodes may."""
     for name in (str(user["name"]) for user in users):
         if problem := wrong_name(cluster, name):
-            yield Finding(f"{name!r} {problem}.", "Choose another name.")
+            yield Finding(f"{name!r} {problem}.", "Choose another name.", _place(name))
 
 
 def wrong_name(cluster: Cluster, name: str) -> str:
@@ -162,7 +169,8 @@ def _is_read(cluster: Cluster, node: KafkaNode, variable: str) -> bool:
 def _user_grant(_: Cluster, users: list[Mapping[str, Any]]) -> Findings:
     """Kafka refuses an operation that a resource does not have, and a grant is for one resource."""
     for user in users:
-        yield from wrong_grants(str(user["name"]), sequence(user.get("grants")))
+        name = str(user["name"])
+        yield from wrong_grants(name, sequence(user.get("grants")), _place(name))
 
 
 def wrong_grants(name: str, grants: Iterable[object], where: str = "") -> Findings:
@@ -189,6 +197,27 @@ def wrong_grants(name: str, grants: Iterable[object], where: str = "") -> Findin
         if wrong or not grant.get("operations"):
             problem = f"A grant of {name} on a {kinds[0]} has {listing(wrong) or 'no operation'}."
             yield Finding(problem, f"Choose of {listing(sorted(operations))}.", where)
+        host = str(grant.get("host") or "*")
+        if problem := wrong_host(host):
+            yield Finding(f"A grant of {name} is for the host {host}, {problem}", HOST_FIX, where)
+
+
+def wrong_host(host: str) -> str:
+    """Return why no client of a grant connects from an address, empty if one may.
+
+    Kafka compares it with the client's as Java writes that (StandardAuthorizerData), so that a
+    network, or ::1 for 0:0:0:0:0:0:0:1, is the address of nobody.
+    """
+    if host == "*":
+        return ""
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return "which is no address."
+    written = str(address)
+    if address.version == 6:
+        written = ":".join(f"{int(group, 16):x}" for group in address.exploded.split(":"))
+    return "" if host == written else f"which Kafka writes as {written}."
 
 
 @rule("user-same-grants", each=_users, where=_VARIABLE)
@@ -209,10 +238,11 @@ def _user_same_grants(_: Cluster, users: list[Mapping[str, Any]]) -> Findings:
                 if entry.get("same_grants_as") is None
             ]
             fix = f"Set same_grants_as to {listing(candidates, 'or')}, " if candidates else ""
-            yield Finding(problem, f"{fix}{'or give' if fix else 'Give'} it grants of its own.")
+            fix += f"{'or give' if fix else 'Give'} it grants of its own."
+            yield Finding(problem, fix, _place(name))
         elif user.get("grants"):
             problem = f"{name} has grants, and those of {source_name} too."
-            yield Finding(problem, f"Delete grants or same_grants_as of {name}.")
+            yield Finding(problem, f"Delete grants or same_grants_as of {name}.", _place(name))
 
 
 @rule("users-unused", each=_users, where=_VARIABLE)
