@@ -20,13 +20,25 @@ from .entries import PLATFORM, Entry, FileProblem, ResourceFiles, Team
 SUFFIXES = (".yml", ".yaml")
 LARGEST = 4 * 1024 * 1024
 """Bytes of a file; the largest that anybody has written is a hundredth of it."""
-_TEAMS: Option = {
+TEAMS: Option = {
     "type": "dict",
     "options": {
-        "prefixes": {"type": "list", "elements": "str", "required": True},
-        "quotas": {"type": "bool", "default": False},
+        "prefixes": {
+            "type": "list",
+            "elements": "str",
+            "required": True,
+            "description": "The beginnings of all names that the file of the team may claim, such as "
+            "`orders.` for its topics and `orders-` for its groups and users. Each ends with a dot, "
+            "a hyphen or an underscore.",
+        },
+        "quotas": {
+            "type": "bool",
+            "default": False,
+            "description": "Whether the file may set quotas of its users.",
+        },
     },
 }
+"""The keys of a team in platform.yml."""
 _BOOLEAN, _STRING = "tag:yaml.org,2002:bool", "tag:yaml.org,2002:str"
 _NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
 _ON_A_TEAMS_ENTRY = {"users": ("password",)}
@@ -134,9 +146,9 @@ def _teams(
             label = f"teams[{name.value}]"
             problems += [
                 FileProblem(where, text, "Name the team's prefixes.")
-                for text in _convert(label, value, _TEAMS)[1]
+                for text in _convert(label, value, TEAMS)[1]
             ]
-            values = _convert(label, value, _TEAMS)[0] or {}
+            values = _convert(label, value, TEAMS)[0] or {}
             problems += _wrong_prefixes(where, name.value, values.get("prefixes") or ())
             teams[str(name.value)] = Team(
                 str(name.value),
