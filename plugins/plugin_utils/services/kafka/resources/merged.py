@@ -78,12 +78,8 @@ def entries(settings: Mapping[str, Any], files: ResourceFiles) -> list[Entry]:
     merged: list[Entry] = []
     for kind in KINDS:
         for entry in _variable(kind, settings):
-            file_entry = of_files.get(entry.name) if kind == "users" else None
-            merged.append(
-                Entry(kind, entry.values, file_entry.where, file_entry.team)
-                if file_entry
-                else entry
-            )
+            # As it is in the file: the settings have grants of other files, too.
+            merged.append(of_files.get(entry.name, entry) if kind == "users" else entry)
         if kind != "users" or not settings:
             merged += [entry for entry in files.entries if entry.kind == kind]
     return merged
