@@ -284,6 +284,13 @@ def resources() -> dict[Path, str]:
         "In `platform.yml` alone: a mapping of names of teams.",
         "",
         *_variables(files.TEAMS["options"], "key"),
+        "",
+        "## minimum",
+        "",
+        "In `platform.yml` alone, for runs without an inventory; with one the profile of the cluster",
+        "counts.",
+        "",
+        *_variables(files.MINIMUM["options"], "key"),
     ]
     for kind, variable in _kinds().items():
         spec = specs[variable]

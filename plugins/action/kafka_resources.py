@@ -5,7 +5,6 @@ inventory have wrong is refused before that.
 """
 
 from collections.abc import Mapping
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,7 @@ from ..plugin_utils.services.kafka.node import KafkaNode
 from ..plugin_utils.services.kafka.resources import merged
 from ..plugin_utils.services.kafka.resources.entries import Entry
 from ..plugin_utils.services.kafka.rules import resources as rules
-from ..plugin_utils.services.kafka.security import ADMIN
+from ..plugin_utils.services.kafka.security import ADMIN, NODES
 from ..plugin_utils.services.schema_registry import model as schema_registry
 from .client_config import refuse_unknown
 
@@ -46,51 +45,58 @@ class ActionModule(Action):
             self._display.warning(line)
         if engine.errors(problems):
             raise AnsibleActionFail(validation.show(problems, *FILES))
-        broker = next(iter(self.cluster.brokers), None)
-        if broker is None and not client_config:
+        resources = self._resources(args["team"], None if client_config else self._broker())
+        return self.call({**resources, **self.connection(client_config), **self._explicit()})
+
+    def _explicit(self) -> dict[str, Any]:
+        """Return the task's options that the module takes as they are."""
+        options = self._task.args.items()
+        return {key: value for key, value in options if key not in ("team", "client_config")}
+
+    def _broker(self) -> KafkaNode | None:
+        return next(iter(self.cluster.brokers), None)
+
+    def connection(self, client_config: str | None) -> dict[str, Any]:
+        """Return the options by which the module connects, and what is not to be touched.
+
+        Raises:
+            AnsibleActionFail: there is neither a file of client properties nor a broker.
+
+        """
+        broker = self._broker()
+        if client_config:
+            login = _own_login(client_config)
+        elif broker:
+            login = _login(broker)
+        else:
             message = (
                 "there is no inventory with brokers, so client_config is needed: a file of client "
                 "properties, as clients.yml writes it"
             )
             raise AnsibleActionFail(message)
-        options = {
-            **self._resources(args["team"], None if client_config else broker),
-            "library": _library(),
+        return {
             "service_topics": self._service_topics(),
-            **(_own_login(client_config) if client_config or not broker else _login(broker)),
-            **(_floor(broker) if broker else {}),
+            "service_users": self._service_users(),
+            **login,
         }
-        explicit = {
-            key: value
-            for key, value in self._task.args.items()
-            if key not in ("team", "client_config")
-        }
-        return self.call({**options, **explicit})
 
     def _resources(self, team: str | None, broker: KafkaNode | None) -> dict[str, Any]:
-        """Return the resources of all, or of a team, and the beginnings of the team's names.
+        """Return the resources of all, or of a team, and what a topic should have at least.
 
         Without `broker` the login knows no passwords of users: their grants are ACLs.
         """
         listed = rules.cluster_entries(self.cluster)
+        files = self.cluster.inventory.resource_files
         users: dict[str, Any] = {}
-        options: dict[str, Any] = {}
         if broker:
             options = of_module("kafka_users", self.cluster, broker.name)
             users = {user["name"]: user for user in options["users"]}
-        if team:
-            return {
-                "resources": merged.resources(self._of_team(team, listed), users),
-                **self._scope(team),
-            }
-        resources = merged.resources(listed, users)
-        entered = {user["name"] for user in resources["users"]}
-        # Those of Millrace's own programs and of services.
-        common = {"owner": "millrace", "where": ""}
-        resources["users"] += [
-            {**user, **common} for name, user in users.items() if name not in entered
-        ]
-        return {"resources": resources}
+        described = files.teams.get(team or "")
+        return {
+            "resources": merged.resources(self._of_team(team, listed) if team else listed, users),
+            "floor": _floor(broker) if broker else dict(files.minimum),
+            "scope": list(described.prefixes) if described else [],
+        }
 
     def _of_team(self, team: str, listed: list[Entry]) -> list[Entry]:
         owned = [entry for entry in listed if entry.owner == team]
@@ -100,10 +106,6 @@ class ActionModule(Action):
             raise AnsibleActionFail(message)
         return owned
 
-    def _scope(self, team: str) -> dict[str, Any]:
-        described = self.cluster.inventory.resource_files.teams.get(team)
-        return {"scope": list(described.prefixes)} if described else {}
-
     def _service_topics(self) -> list[str]:
         """Return the topics that Millrace's services keep."""
         groups = {worker.group for worker in self.cluster.connect.values()}
@@ -111,14 +113,16 @@ class ActionModule(Action):
         topics += [topic for group in sorted(groups) for topic in internal_topics(group).values()]
         return topics + list(schema_registry.topics(1) if self.cluster.schema_registry else ())
 
-
-def _library() -> str:
-    """Return the directory on the control node that has kafka-python."""
-    spec = find_spec("kafka")
-    if spec is None or not spec.origin:
-        message = "Ansible's Python lacks kafka-python: install requirements/control-node.txt"
-        raise AnsibleActionFail(message)
-    return str(Path(spec.origin).parents[1])
+    def _service_users(self) -> list[str]:
+        """Return the users that no entry describes: those of nodes, services and own programs."""
+        broker = self._broker()
+        if broker is None:
+            return []
+        listed = {
+            entry.name for entry in rules.cluster_entries(self.cluster) if entry.kind == "users"
+        }
+        names = {NODES, *(user.name for user in broker.security.users)}
+        return sorted(names - listed)
 
 
 def _own_login(client_config: str) -> dict[str, Any]:
@@ -159,4 +163,4 @@ def _login(broker: KafkaNode) -> dict[str, Any]:
 def _floor(broker: KafkaNode) -> dict[str, Any]:
     """Return what the cluster's profile gives a topic at least."""
     minimum = broker.properties.number("min.insync.replicas")
-    return {"floor": {"replication": broker.replication_factor, "min_isr": minimum}}
+    return {"replication": broker.replication_factor, "min_isr": minimum}

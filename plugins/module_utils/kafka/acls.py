@@ -12,6 +12,7 @@ from typing import Any
 
 from . import library
 from .answers import check, refusal
+from .requests import batches, send
 
 ANY_HOST = "*"
 CLUSTER_NAME = "kafka-cluster"
@@ -67,73 +68,92 @@ def read(admin: Any, principals: Iterable[str]) -> frozenset[Acl] | None:
     """
     acls: set[Acl] = set()
     for principal in principals:
-        request = library.DescribeAclsRequest(
-            resource_type_filter=_ANY,
-            resource_name_filter=None,
-            pattern_type_filter=_ANY,
-            principal_filter=principal,
-            host_filter=None,
-            operation=_ANY,
-            permission_type=_ANY,
-        )
-        response = _ask(admin, request)
-        if response.error_code == _SECURITY_DISABLED:
+        described = _described(admin, principal)
+        if described is None:
             return None
-        check(response)
-        acls |= {
-            Acl(
-                acl.principal,
-                _word(_RESOURCES, resource.resource_type),
-                resource.resource_name,
-                _word(_PATTERNS, resource.pattern_type),
-                _word(_OPERATIONS, acl.operation),
-                _word(_PERMISSIONS, acl.permission_type),
-                acl.host,
-            )
-            for resource in response.resources
-            for acl in resource.acls
-        }
+        acls |= described
     return frozenset(acls)
+
+
+def read_all(admin: Any) -> frozenset[Acl] | None:
+    """Return the ACLs of all principals; as `read`."""
+    described = _described(admin, None)
+    return None if described is None else frozenset(described)
+
+
+def _described(admin: Any, principal: str | None) -> set[Acl] | None:
+    """Return the ACLs of a principal, or of all, None if the cluster has no authorizer."""
+    request = library.DescribeAclsRequest(
+        resource_type_filter=_ANY,
+        resource_name_filter=None,
+        pattern_type_filter=_ANY,
+        principal_filter=principal,
+        host_filter=None,
+        operation=_ANY,
+        permission_type=_ANY,
+    )
+    response = send(admin, request)
+    if response.error_code == _SECURITY_DISABLED:
+        return None
+    check(response)
+    return {
+        Acl(
+            acl.principal,
+            _word(_RESOURCES, resource.resource_type),
+            resource.resource_name,
+            _word(_PATTERNS, resource.pattern_type),
+            _word(_OPERATIONS, acl.operation),
+            _word(_PERMISSIONS, acl.permission_type),
+            acl.host,
+        )
+        for resource in response.resources
+        for acl in resource.acls
+    }
 
 
 def create(admin: Any, acls: Sequence[Acl]) -> dict[Acl, str]:
     """Create ACLs; return ACL -> why Kafka refuses, of those that it does."""
-    creations = [
-        library.CreateAclsRequest.AclCreation(
-            resource_type=_code(_RESOURCES, acl.resource),
-            resource_name=acl.name,
-            resource_pattern_type=_code(_PATTERNS, acl.pattern),
-            principal=acl.principal,
-            host=acl.host,
-            operation=_code(_OPERATIONS, acl.operation),
-            permission_type=_code(_PERMISSIONS, acl.permission),
-        )
-        for acl in acls
-    ]
-    results = _ask(admin, library.CreateAclsRequest(creations=creations)).results
-    return _refused(acls, [[result] for result in results])
+    refused: dict[Acl, str] = {}
+    for batch in batches(acls):
+        request = library.CreateAclsRequest(creations=[_creation(acl) for acl in batch])
+        results = send(admin, request).results
+        refused.update(_refused(batch, [[result] for result in results]))
+    return refused
+
+
+def _creation(acl: Acl) -> Any:
+    return library.CreateAclsRequest.AclCreation(
+        resource_type=_code(_RESOURCES, acl.resource),
+        resource_name=acl.name,
+        resource_pattern_type=_code(_PATTERNS, acl.pattern),
+        principal=acl.principal,
+        host=acl.host,
+        operation=_code(_OPERATIONS, acl.operation),
+        permission_type=_code(_PERMISSIONS, acl.permission),
+    )
 
 
 def delete(admin: Any, acls: Sequence[Acl]) -> dict[Acl, str]:
     """Delete ACLs, and no others; return ACL -> why Kafka refuses, of those that it does."""
-    filters = [
-        library.DeleteAclsRequest.DeleteAclsFilter(
-            resource_type_filter=_code(_RESOURCES, acl.resource),
-            resource_name_filter=acl.name,
-            pattern_type_filter=_code(_PATTERNS, acl.pattern),
-            principal_filter=acl.principal,
-            host_filter=acl.host,
-            operation=_code(_OPERATIONS, acl.operation),
-            permission_type=_code(_PERMISSIONS, acl.permission),
-        )
-        for acl in acls
-    ]
-    results = _ask(admin, library.DeleteAclsRequest(filters=filters)).filter_results
-    return _refused(acls, [[result, *result.matching_acls] for result in results])
+    refused: dict[Acl, str] = {}
+    for batch in batches(acls):
+        request = library.DeleteAclsRequest(filters=[_filter(acl) for acl in batch])
+        results = send(admin, request).filter_results
+        parts = [[result, *result.matching_acls] for result in results]
+        refused.update(_refused(batch, parts))
+    return refused
 
 
-def _ask(admin: Any, request: Any) -> Any:
-    return admin._manager.run(admin._manager.send, request)
+def _filter(acl: Acl) -> Any:
+    return library.DeleteAclsRequest.DeleteAclsFilter(
+        resource_type_filter=_code(_RESOURCES, acl.resource),
+        resource_name_filter=acl.name,
+        pattern_type_filter=_code(_PATTERNS, acl.pattern),
+        principal_filter=acl.principal,
+        host_filter=acl.host,
+        operation=_code(_OPERATIONS, acl.operation),
+        permission_type=_code(_PERMISSIONS, acl.permission),
+    )
 
 
 def _refused(acls: Sequence[Acl], answers: Sequence[Sequence[Any]]) -> dict[Acl, str]:

@@ -2,28 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from . import library
+
+UNKNOWN_TOPIC, INVALID_REQUEST, UNSUPPORTED_VERSION, THROTTLED = 3, 42, 35, 89
+"""Error codes that more than one caller tells apart."""
 
 
 class RefusedError(Exception):
     """Kafka refuses a whole request, and will again; the text says why."""
 
 
-def refusal(response: Any) -> str:
+class UnsupportedError(Exception):
+    """The version of Kafka does not have what a request is about; the text says what."""
+
+
+def refusal(response: Any, *, lasting: Collection[int] = ()) -> str:
     """Return why Kafka refuses what an answer, or a part of one, is about; empty if it does not.
+
+    `lasting` are error codes that will not pass here, although they may elsewhere.
 
     Raises:
         KafkaError: the error may pass.
 
     """
-    error = library.errors.for_code(response.error_code)
-    if response.error_code and error.retriable:
-        raise error(response.error_message)
-    if not response.error_code:
+    code = response.error_code
+    if not code:
         return ""
-    return str(response.error_message or f"{error.__name__}: {error.description}")
+    error = library.errors.for_code(code)
+    message = getattr(response, "error_message", None)
+    if error.retriable and code not in lasting:
+        raise error(message)
+    return str(message or f"{error.__name__}: {error.description}")
 
 
 def check(response: Any) -> None:

@@ -11,6 +11,7 @@ from .connection import Connection
 from .snapshot import Snapshot
 
 REQUEST_MS = 2000
+"""How long a broker may take to answer, unless a caller allows more."""
 
 T = TypeVar("T")
 
@@ -22,10 +23,14 @@ class UnavailableError(Exception):
 class Cluster:
     """A cluster; a broker that does not answer is skipped."""
 
-    def __init__(self, connection: Connection) -> None:
-        """Keep the bootstrap addresses and how to connect."""
+    def __init__(self, connection: Connection, *, request_ms: int = REQUEST_MS) -> None:
+        """Keep the bootstrap addresses, how to connect, and the limit of each request.
+
+        A broker that cannot be connected to is skipped after REQUEST_MS all the same.
+        """
         self._bootstrap = list(connection.bootstrap)
         self._security = connection.security()
+        self._request_ms = request_ms
         self._clients: list[Any] = []
         self._admin: Any = None
 
@@ -75,7 +80,7 @@ class Cluster:
         return library.KafkaAdminClient(
             bootstrap_servers=[address],
             bootstrap_timeout_ms=REQUEST_MS,
-            request_timeout_ms=REQUEST_MS,
+            request_timeout_ms=self._request_ms,
             reconnect_backoff_max_ms=200,
             kafka_client=client,
             **self._security,

@@ -7,6 +7,7 @@ A name is imported when it is first read: on a host the library lies beside Kafk
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import logging
 import sys
 import warnings
@@ -42,18 +43,29 @@ _CONTENTS = {
         "TransactionState",
     ),
     "kafka.protocol.admin": (
+        "AlterClientQuotasRequest",
         "AlterUserScramCredentialsRequest",
         "CreateAclsRequest",
+        "CreatePartitionsRequest",
+        "CreateTopicsRequest",
         "DeleteAclsRequest",
+        "DeleteTopicsRequest",
         "DescribeAclsRequest",
+        "DescribeClientQuotasRequest",
+        "DescribeConfigsRequest",
         "DescribeGroupsRequest",
         "DescribeUserScramCredentialsRequest",
         "IncrementalAlterConfigsRequest",
+        "ListConfigResourcesRequest",
         "ListGroupsRequest",
         "UpdateFeaturesRequest",
     ),
     "kafka.protocol.api_message": ("ApiMessage",),
-    "kafka.protocol.consumer": ("ListOffsetsRequest", "OffsetFetchRequest"),
+    "kafka.protocol.consumer": (
+        "FetchRequest",
+        "ListOffsetsRequest",
+        "OffsetFetchRequest",
+    ),
     "kafka.protocol.metadata": ("MetadataRequest",),
     "kafka.record": ("MemoryRecords", "MemoryRecordsBuilder"),
     "kafka.record.util": ("calc_crc32c",),
@@ -101,6 +113,26 @@ def use(directory: Path) -> None:
         )
         raise NoLibraryError(text)
     sys.path.insert(0, str(source))
+    _silence()
+
+
+def use_installed() -> None:
+    """Use the kafka-python that is installed, as on a control node.
+
+    Raises:
+        NoLibraryError: it is not there.
+
+    """
+    if importlib.util.find_spec("kafka") is None:
+        text = (
+            f"kafka-python is not installed for {sys.executable}: install what "
+            "requirements/control-node.txt has there"
+        )
+        raise NoLibraryError(text)
+    _silence()
+
+
+def _silence() -> None:
     # The client reports each refused connection; the result says what matters.
     logging.getLogger("kafka").addHandler(logging.NullHandler())
     logging.getLogger("kafka").propagate = False

@@ -5,7 +5,7 @@ The admin client's own methods drop error codes, and take a refusal without a me
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +14,7 @@ from . import library
 from .answers import check, refusal
 from .client import REQUEST_MS, UnavailableError
 from .connection import Connection, ConnectionDescriptionError
+from .requests import complete, send, send_to_controller
 
 MECHANISMS = {"SCRAM-SHA-256": 1, "SCRAM-SHA-512": 2}
 """Their numbers in Kafka's protocol."""
@@ -41,8 +42,18 @@ def read(admin: Any, users: Collection[str]) -> dict[str, dict[str, int]]:
     """
     if not users:
         return {}  # Kafka would return all.
-    request = library.DescribeUserScramCredentialsRequest(users=[(name,) for name in users])
-    response = admin._manager.run(admin._manager.send, request)
+    credentials = _described(admin, [(name,) for name in users])
+    complete(users, credentials)
+    return credentials
+
+
+def read_all(admin: Any) -> dict[str, dict[str, int]]:
+    """Return user -> mechanism -> iterations, of all users with a credential; as `read`."""
+    return _described(admin, None)
+
+
+def _described(admin: Any, users: Sequence[tuple[str]] | None) -> dict[str, dict[str, int]]:
+    response = send(admin, library.DescribeUserScramCredentialsRequest(users=users))
     check(response)
     words = {number: name for name, number in MECHANISMS.items()}
     credentials: dict[str, dict[str, int]] = {}
@@ -53,7 +64,6 @@ def read(admin: Any, users: Collection[str]) -> dict[str, dict[str, int]]:
         credentials[result.user] = {
             words.get(info.mechanism, str(info.mechanism)): info.iterations for info in infos
         }
-    _complete(users, credentials)
     return credentials
 
 
@@ -104,19 +114,13 @@ def _alter(
         deletions=list(deletions), upsertions=list(upsertions)
     )
     # With ZooKeeper only the controller takes it.
-    response = admin._manager.run(admin._send_request_to_controller, request)
+    response = send_to_controller(admin, request)
     reasons = {
         result.user: "" if result.error_code in passed else refusal(result)
         for result in response.results
     }
-    _complete(users, reasons)
+    complete(users, reasons)
     return {user: reason for user, reason in reasons.items() if reason}
-
-
-def _complete(users: Iterable[str], answered: Collection[str]) -> None:
-    if missing := sorted(set(users) - set(answered)):
-        text = f"no answer about {', '.join(missing)}"
-        raise LookupError(text)
 
 
 class Logins:

@@ -10,7 +10,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ..host import operation_file
 from ..kafka import canary, library
-from ..kafka.client import Cluster, UnavailableError
+from ..kafka.client import REQUEST_MS, Cluster, UnavailableError
 from ..kafka.connection import Connection, ConnectionDescriptionError
 from .gate import Expected, Policy
 
@@ -26,6 +26,11 @@ EXPECTED: Mapping[str, Any] = {
     "expect_voters": _IDS,
     "cluster_id": {"type": "str"},
 }
+REMOTE: Mapping[str, Any] = {
+    "bootstrap": {"type": "list", "elements": "str", "default": []},
+    "client_properties": {"type": "dict", "default": {}, "no_log": True},
+}
+"""In place of `CLIENT`, of modules that run on a control node, too."""
 GATE: Mapping[str, Any] = {
     "strict": {"type": "bool", "default": True},
     "allow_outage": {"type": "list", "elements": "str", "default": []},
@@ -57,24 +62,35 @@ class FailedError(Exception):
 def connection_of(params: Mapping[str, Any]) -> Connection:
     """Return how to connect, with kafka-python importable from now on.
 
+    With the option `client_properties` the module runs on a control node, which needs no file.
+
     Raises:
         NoLibraryError: kafka-python is not on this host.
         ConnectionDescriptionError: the client properties do not lead to a cluster.
 
     """
+    if properties := params.get("client_properties"):
+        library.use_installed()
+        return Connection.of(properties, params["bootstrap"])
     library.use(Path(params["library"]))
     return Connection.read(Path(params["client_config"]), params["bootstrap"])
 
 
-def run(work: Work, argument_spec: Mapping[str, Any], **keywords: bool) -> None:
+def run(
+    work: Work,
+    argument_spec: Mapping[str, Any],
+    *,
+    request_ms: int = REQUEST_MS,
+    **keywords: bool,
+) -> None:
     """Run a module that works on the cluster that its options `CLIENT` name.
 
-    `keywords` are those of AnsibleModule.
+    `request_ms` is how long a broker may take for an answer, `keywords` are those of AnsibleModule.
     """
     spec = {**CLIENT, **argument_spec}
     module = AnsibleModule(argument_spec=spec, supports_check_mode=True, **keywords)
     try:
-        cluster = Cluster(connection_of(module.params))
+        cluster = Cluster(connection_of(module.params), request_ms=request_ms)
     except (library.NoLibraryError, ConnectionDescriptionError) as error:
         module.fail_json(msg=str(error))
     try:

@@ -237,7 +237,15 @@ def _acls(user: Mapping[str, Any]) -> Iterable[Acl]:
         resource = next(name for name in RESOURCES if grant[name] is not None)
         name = CLUSTER_NAME if resource == "cluster" else grant[resource]
         for operation in grant["operations"]:
-            yield Acl(f"User:{user['name']}", resource, name, grant["pattern"], operation)
+            yield Acl(
+                f"User:{user['name']}",
+                resource,
+                name,
+                grant["pattern"],
+                operation,
+                grant.get("permission", "allow"),
+                grant.get("host", ANY_HOST),
+            )
 
 
 def _problems(user: Mapping[str, Any]) -> Iterable[str]:
@@ -255,6 +263,8 @@ def _problems(user: Mapping[str, Any]) -> Iterable[str]:
             yield "a grant has no operations: name some, or remove it"
         if any(grant[name] == "" for name in RESOURCES):
             yield "a grant names an empty resource: Kafka refuses it"
+        if not grant.get("host", ANY_HOST):
+            yield "a grant names an empty host: leave it out for all hosts"
         if grant["cluster"] is False:
             yield "a grant has cluster: false; it is true, or left out"
         if grant["cluster"] and grant["pattern"] != "literal":

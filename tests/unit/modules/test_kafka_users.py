@@ -15,9 +15,12 @@ from ansible_collections.millrace.streaming.plugins.module_utils.kafka.client im
     UnavailableError,
 )
 from ansible_collections.millrace.streaming.plugins.module_utils.operations import (
+    cluster_users,
+    user_options,
+)
+from ansible_collections.millrace.streaming.plugins.module_utils.operations import (
     options as operations,
 )
-from ansible_collections.millrace.streaming.plugins.modules import kafka_users
 
 from tests.unit.in_process import call_module
 from tests.unit.kafka.fake_admin import FakeAdmin
@@ -91,9 +94,11 @@ def kafka(monkeypatch: pytest.MonkeyPatch) -> Kafka:
     fake_kafka = Kafka()
     monkeypatch.setattr(operations, "connection_of", lambda _: None)
     monkeypatch.setattr(operations, "Cluster", lambda _: fake_kafka)
-    monkeypatch.setattr(kafka_users, "Logins", lambda _, mechanism: Listener(fake_kafka, mechanism))
+    monkeypatch.setattr(
+        user_options, "Logins", lambda _, mechanism: Listener(fake_kafka, mechanism)
+    )
     clock = SimpleNamespace(monotonic=lambda: fake_kafka.now, sleep=fake_kafka.sleep)
-    for user in (kafka_users, retry):
+    for user in (cluster_users, retry):
         monkeypatch.setattr(user, "time", clock)
     return fake_kafka
 
@@ -249,6 +254,17 @@ def test_grants_become_those_that_are_described(kafka: Kafka) -> None:
     assert kafka.admin.acls == {foreign}
 
 
+def test_a_grant_may_deny_and_be_for_a_host(kafka: Kafka) -> None:
+    refusal = {"topic": "flights", "operations": ["write"], "permission": "deny"}
+    one_host = {"topic": "flights", "operations": ["read"], "host": "10.0.0.7"}
+    both(kafka, {**CERTIFICATE, "grants": [refusal, one_host]})
+    assert kafka.admin.acls == {
+        (2, "flights", 3, "User:CN=c", "*", 4, 2),
+        (2, "flights", 3, "User:CN=c", "10.0.0.7", 3, 3),
+    }
+    assert "empty host" in call({**CERTIFICATE, "grants": [{**READ, "host": ""}]})["msg"]
+
+
 def test_a_user_that_is_absent_loses_everything(kafka: Kafka) -> None:
     call(APP, PEER)
     kafka.admin.set("app", PASSWORD, SHA_256)
@@ -297,7 +313,7 @@ def test_a_password_that_is_not_accepted_is_a_failure(kafka: Kafka) -> None:
     assert result["changed"]
     assert "app" in result["msg"]
     assert "peer" not in result["msg"]
-    assert kafka.now == pytest.approx(kafka_users.SHOWN_SECONDS, abs=0.5)
+    assert kafka.now == pytest.approx(cluster_users.SHOWN_SECONDS, abs=0.5)
 
 
 def test_a_user_that_cannot_log_in_keeps_what_it_had(kafka: Kafka) -> None:
@@ -325,7 +341,7 @@ def test_grants_are_waited_for_until_the_cluster_shows_them(
     assert result["changed"]
     assert result.get("failed", False) is not shown
     assert shown or "CN=c" in result["msg"]
-    assert kafka.now == pytest.approx(min(late, kafka_users.SHOWN_SECONDS), abs=0.5)
+    assert kafka.now == pytest.approx(min(late, cluster_users.SHOWN_SECONDS), abs=0.5)
 
 
 @pytest.mark.parametrize(("wait", "changed"), [(0, False), (4, False), (10, True)])

@@ -76,5 +76,7 @@ class ResourceFiles:
     """Empty where there is none."""
     teams: Mapping[str, Team] = field(default_factory=dict)
     """Name -> team, of platform.yml."""
+    minimum: Mapping[str, int] = field(default_factory=dict)
+    """What a topic has at least, `replication` and `min_isr`, of platform.yml; without an inventory."""
     entries: tuple[Entry, ...] = ()
     problems: tuple[FileProblem, ...] = ()

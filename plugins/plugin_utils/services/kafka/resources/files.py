@@ -39,8 +39,24 @@ TEAMS: Option = {
     },
 }
 """The keys of a team in platform.yml."""
+MINIMUM: Option = {
+    "type": "dict",
+    "options": {
+        "replication": {
+            "type": "int",
+            "description": "Replicas below which a new topic needs the word lower-replication.",
+        },
+        "min_isr": {
+            "type": "int",
+            "description": "Value of min.insync.replicas below which a topic needs the word "
+            "lower-min-isr.",
+        },
+    },
+}
+"""The keys of minimum in platform.yml."""
 _BOOLEAN, _STRING = "tag:yaml.org,2002:bool", "tag:yaml.org,2002:str"
 _NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
+_PLATFORM_KEYS = ("teams", "minimum")
 _ON_A_TEAMS_ENTRY = {"users": ("password",)}
 """Kind -> keys that only an inventory may have: a file of a team is read by many."""
 
@@ -66,6 +82,7 @@ def read(directory: str) -> ResourceFiles:
         by_team.setdefault(path.stem, path)
     platform = by_team.get(PLATFORM)
     teams = _teams(platform, documents[platform], problems) if platform else {}
+    minimum = _minimum(platform, documents[platform], problems) if platform else {}
     entries: list[Entry] = []
     for path in paths:
         team = teams.get(path.stem)
@@ -76,7 +93,7 @@ def read(directory: str) -> ResourceFiles:
         # An owner who may claim nothing: the other problems of the file are found all the same.
         owner = None if path.stem == PLATFORM else team or Team(path.stem)
         entries += _entries(path, documents[path], owner, problems)
-    return ResourceFiles(directory, teams, tuple(entries), tuple(problems))
+    return ResourceFiles(directory, teams, minimum, tuple(entries), tuple(problems))
 
 
 def _document(path: Path, problems: list[FileProblem]) -> yaml.MappingNode | None:
@@ -158,6 +175,20 @@ def _teams(
     return teams
 
 
+def _minimum(
+    path: Path, root: yaml.MappingNode | None, problems: list[FileProblem]
+) -> dict[str, int]:
+    """Return what platform.yml wants of a topic at least."""
+    for key, node in root.value if root else ():
+        if key.value == "minimum":
+            values, errors = _convert("minimum", node, MINIMUM)
+            where = _at(path, key.start_mark.line + 1)
+            fix = "Set replication and min_isr to numbers."
+            problems += [FileProblem(where, text, fix) for text in errors]
+            return {name: value for name, value in (values or {}).items() if value is not None}
+    return {}
+
+
 def _wrong_prefixes(where: str, team: str, prefixes: Any) -> Iterator[FileProblem]:
     if team == PLATFORM:
         yield FileProblem(where, "platform is the owner of this file.", "Choose another name.")
@@ -173,7 +204,7 @@ def _entries(
     path: Path, root: yaml.MappingNode | None, team: Team | None, problems: list[FileProblem]
 ) -> Iterator[Entry]:
     """Yield the entries of a file."""
-    keys = [*KINDS] if team else ["teams", *KINDS]
+    keys = [*KINDS] if team else [*_PLATFORM_KEYS, *KINDS]
     seen: dict[str, int] = {}
     for key, node in root.value if root else ():
         kind, line = str(key.value), key.start_mark.line + 1
@@ -187,7 +218,7 @@ def _entries(
             fix = f"Did you mean {near}?" if near else f"Choose of {listing(keys)}."
             problems.append(FileProblem(where, f"There is no key {kind}.", fix))
         elif not isinstance(node, yaml.SequenceNode):
-            if kind != "teams":
+            if kind not in _PLATFORM_KEYS:
                 text = f"{kind} is {'empty' if _is_empty(node) else 'no list'}."
                 fix = "Begin each entry with a hyphen, or delete the key."
                 problems.append(FileProblem(where, text, fix))
