@@ -242,6 +242,76 @@ def variables() -> dict[Path, str]:
     return {ROOT / "docs/reference/variables.md": "\n".join(lines) + "\n"}
 
 
+RESOURCES = "resources.md"
+"""The page with the keys of what lives in a cluster, beside that of the variables."""
+
+
+def _kinds() -> Mapping[str, str]:
+    """Return key of a file of resources -> the variable with entries of the same form."""
+    from ansible_collections.millrace.streaming.plugins.plugin_utils.services.kafka.resources import (
+        KINDS,
+    )
+
+    return KINDS
+
+
+def resources() -> dict[Path, str]:
+    """Return docs/reference/resources.md: the keys of entries, in files and in the inventory."""
+    from ansible_collections.millrace.streaming.plugins.plugin_utils.services.kafka.resources import (
+        files,
+        grants,
+    )
+
+    specs = _yaml(ROOT / "roles/kafka/meta/argument_specs.yml")["argument_specs"]["main"]["options"]
+    roles = [
+        [
+            _code(role),
+            "; ".join(f"{_code(kind)}: {', '.join(words)}" for kind, words in rights.items()),
+        ]
+        for role, rights in grants.ROLES.items()
+    ]
+    lines = [
+        "# Resources of the cluster",
+        "",
+        _generated("resources", "roles/kafka/meta/argument_specs.yml"),
+        "",
+        "The keys of topics, users, grants, quotas, groups and subscriptions. An entry has the same",
+        "keys in a file of `kafka_resources_dir` and in the variable of the inventory. How they are",
+        "applied: [resources](../operate/resources.md).",
+        "",
+        "## teams",
+        "",
+        "In `platform.yml` alone: a mapping of names of teams.",
+        "",
+        *_variables(files.TEAMS["options"], "key"),
+        "",
+        "## minimum",
+        "",
+        "In `platform.yml` alone, for runs without an inventory; with one the profile of the cluster",
+        "counts.",
+        "",
+        *_variables(files.MINIMUM["options"], "key"),
+    ]
+    for kind, variable in _kinds().items():
+        spec = specs[variable]
+        lines += [
+            "",
+            f"## {kind}",
+            "",
+            f"In the inventory: `{variable}`. {_sentence(spec['description'])}",
+            "",
+            *_variables(spec["options"], "key"),
+        ]
+        if kind == "grants":
+            lines += [
+                "",
+                "A role becomes these operations. Those who may read or write may describe, too.",
+                "",
+                *_table(["role", "operations"], roles),
+            ]
+    return {ROOT / "docs/reference" / RESOURCES: "\n".join(lines) + "\n"}
+
+
 def _needed() -> list[str]:
     """Return the section with the variables that the example for own hosts sets."""
     from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster import variables
@@ -590,7 +660,12 @@ def _option_rows(name: str, option: Mapping[str, Any]) -> Iterator[list[str]]:
     description = _sentence(option["description"])
     if "choices" in option:
         description += f" One of {', '.join(_code(choice) for choice in option['choices'])}."
+    sections = {variable: section for section, variable in _kinds().items()}
+    if name in sections:
+        description += f" Keys of its entries: [{sections[name]}]({RESOURCES}#{sections[name]})."
     yield [_code(name), kind, default, description]
+    if name in sections:
+        return
     entry = f"{name}[]" if option["type"] == "list" else name
     for key, nested in option.get("options", {}).items():
         yield from _option_rows(f"{entry}.{key}", nested)
@@ -836,6 +911,7 @@ DOCUMENTS: dict[str, Callable[[], dict[Path, str]]] = {
     "ports": ports,
     "properties": properties,
     "reliability": reliability,
+    "resources": resources,
     "topologies": topologies,
     "variables": variables,
 }

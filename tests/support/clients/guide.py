@@ -25,6 +25,8 @@ ALERTS = ROOT / "docs/operate/alerts.md"
 CONTROL_NODE = ROOT / "docs/operate/control_node.md"
 DISK = ROOT / "docs/operate/disk.md"
 TEAMS = ROOT / "docs/operate/teams.md"
+RESOURCES = ROOT / "docs/operate/resources.md"
+FIRST_TOPIC = ROOT / "docs/develop/first_topic.md"
 UNREACHABLE = ROOT / "docs/operate/unreachable.md"
 
 

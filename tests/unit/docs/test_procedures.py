@@ -20,7 +20,9 @@ RUN_BY = {
     guide.KAFKA_CLUSTER: "tests/stages/test_installed.py",
     guide.PIPELINE: "tests/unit/playbooks/test_pipeline.py",
     guide.CONTROL_NODE: "tests/guide/test_procedures.py",
-    guide.TEAMS: "tests/guide/test_procedures.py",
+    guide.TEAMS: "tests/guide/test_resources.py",
+    guide.RESOURCES: "tests/guide/test_resources.py",
+    guide.FIRST_TOPIC: "tests/guide/test_resources.py",
     guide.DISK: "tests/machines/test_3_procedures.py",
     guide.UNREACHABLE: "tests/machines/test_3_procedures.py",
 }
@@ -44,7 +46,7 @@ def test_a_test_runs_the_commands_of_each_section(page: Path) -> None:
     assert in_sections == guide.page_commands(page), "a command is above the first section"
 
 
-@pytest.mark.parametrize("name", ["test_alert_commands", "test_procedures"])
+@pytest.mark.parametrize("name", ["test_alert_commands", "test_procedures", "test_resources"])
 def test_a_scenario_runs_the_pages(name: str) -> None:
     plays = "".join(path.read_text() for path in ROOT.glob("molecule/*/verify.yml"))
     assert f"tests/guide/{name}.py" in plays

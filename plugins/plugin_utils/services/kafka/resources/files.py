@@ -24,17 +24,40 @@ DEEPEST = 12
 """Levels of lists and mappings; the deepest entry, a grant of a user, has six."""
 _SHOWN = 80
 """Characters of a name in a message."""
-_TEAM: Option = {
+TEAMS: Option = {
     "type": "dict",
     "options": {
-        "prefixes": {"type": "list", "elements": "str", "required": True},
-        "quotas": {"type": "bool", "default": False},
+        "prefixes": {
+            "type": "list",
+            "elements": "str",
+            "required": True,
+            "description": "The beginnings of all names that the file of the team may claim, such as "
+            "`orders.` for its topics and `orders-` for its groups and users. Each ends with a dot, "
+            "a hyphen or an underscore.",
+        },
+        "quotas": {
+            "type": "bool",
+            "default": False,
+            "description": "Whether the file may set quotas of its users.",
+        },
     },
 }
-_MINIMUM: Option = {
+"""The keys of a team in platform.yml."""
+MINIMUM: Option = {
     "type": "dict",
-    "options": {"replication": {"type": "int"}, "min_isr": {"type": "int"}},
+    "options": {
+        "replication": {
+            "type": "int",
+            "description": "Replicas below which a new topic needs the word lower-replication.",
+        },
+        "min_isr": {
+            "type": "int",
+            "description": "Value of min.insync.replicas below which a topic needs the word "
+            "lower-min-isr.",
+        },
+    },
 }
+"""The keys of minimum in platform.yml."""
 _BOOLEAN, _STRING = "tag:yaml.org,2002:bool", "tag:yaml.org,2002:str"
 _INTEGER, _FLOAT = "tag:yaml.org,2002:int", "tag:yaml.org,2002:float"
 _TIMESTAMP = "tag:yaml.org,2002:timestamp"
@@ -166,11 +189,11 @@ def _teams(
             fix = "Write each team as a key with its prefixes."
             problems.append(FileProblem(_at(path, key.start_mark.line + 1), text, fix))
             continue
-        parts = {str(name.value): _TEAM for name, _ in node.value}
+        parts = {str(name.value): TEAMS for name, _ in node.value}
         problems += _misread(path, node, {"type": "dict", "options": parts})
         for name, value in node.value:
             where, team = _at(path, name.start_mark.line + 1), _shown(name)
-            values, errors = _convert(f"teams[{team}]", value, _TEAM)
+            values, errors = _convert(f"teams[{team}]", value, TEAMS)
             problems += [FileProblem(where, text, "Name the team's prefixes.") for text in errors]
             prefixes = (values or {}).get("prefixes") or ()
             if values is not None and not errors:
@@ -187,7 +210,7 @@ def _minimum(
     """Return what platform.yml wants of a topic at least."""
     for key, node in root.value if root else ():
         if key.value == "minimum":
-            values, errors = _convert("minimum", node, _MINIMUM)
+            values, errors = _convert("minimum", node, MINIMUM)
             where = _at(path, key.start_mark.line + 1)
             fix = "Set replication and min_isr to numbers."
             problems += [FileProblem(where, text, fix) for text in errors]

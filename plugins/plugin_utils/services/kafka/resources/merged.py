@@ -93,7 +93,8 @@ def entries(settings: Mapping[str, Any], files: ResourceFiles) -> list[Entry]:
     merged: list[Entry] = []
     for kind in KINDS:
         for entry in _variable(kind, settings):
-            merged.append((of_files.get(entry.name) if kind == "users" else None) or entry)
+            # As it is in the file: the settings have grants of other files, too.
+            merged.append(of_files.get(entry.name, entry) if kind == "users" else entry)
         if kind != "users" or not settings:
             merged += [entry for entry in files.entries if entry.kind == kind]
     return merged
