@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.groups import (
@@ -52,7 +52,7 @@ class Tracker:
             self._histories.setdefault(place, History()).add(now, end)
         for name, group in reading.groups.items():
             former = self.groups.get(name)
-            lags = dict(self._lags(now, group, reading.ends))
+            lags = dict(self._lags(now, name, reading))
             members = group.members
             if reading.problems and former:
                 committed = group.committed
@@ -83,10 +83,8 @@ class Tracker:
             place: history for place, history in self._histories.items() if place in used
         }
 
-    def _lags(
-        self, now: float, group: Group, ends: Mapping[Place, int]
-    ) -> Iterator[tuple[Place, Lag]]:
-        for place, offset in (group.committed or {}).items():
-            if place in ends:
-                records = max(0, ends[place] - offset)
-                yield place, Lag(records, self._histories[place].seconds_behind(offset), now)
+    def _lags(self, now: float, name: str, reading: Reading) -> Iterator[tuple[Place, Lag]]:
+        for place, records in reading.lags(name).items():
+            # Of a share group that many records of the partition are left, taken to be the last.
+            offset = reading.ends[place] - records
+            yield place, Lag(records, self._histories[place].seconds_behind(offset), now)

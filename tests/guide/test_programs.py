@@ -139,6 +139,15 @@ def test_a_group_reads_again_what_was_not_committed(reader: Reader, orders: list
 
 
 @only_full
+def test_a_share_group_gets_a_released_record_again(reader: Reader, orders: list[str]) -> None:
+    _, *printed = reader.run_all("Share groups")
+    first, second = ([line for line in lines if line in orders] for lines in printed)
+    assert len(first) == 4
+    assert first[-1] in second
+    assert sorted(first[:-1] + second) == orders
+
+
+@only_full
 def test_transactions_write_each_invoice_once(
     reader: Reader, client: Client, orders: list[str]
 ) -> None:

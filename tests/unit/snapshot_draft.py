@@ -63,8 +63,20 @@ def cluster(topics: int = 6, partitions: int = 8, *, lost: int | None = None) ->
         "quorum_error": "",
         "features": {"metadata.version": 29, "kraft.version": 1},
         "groups": [
-            {"id": "dashboards", "state": "Stable", "members": 2, "lags": {"topic-0001": [3, 0]}},
-            {"id": "archive", "state": "Empty", "members": 0, "lags": {"topic-0002": [0, None]}},
+            {
+                "id": "dashboards",
+                "type": "share",
+                "state": "Stable",
+                "members": 2,
+                "lags": {"topic-0001": [3, 0]},
+            },
+            {
+                "id": "archive",
+                "type": "classic",
+                "state": "Empty",
+                "members": 0,
+                "lags": {"topic-0002": [0, None]},
+            },
         ],
         "groups_errors": [],
         "problems": [f"broker {lost} is fenced"] if lost else [],

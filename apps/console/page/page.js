@@ -261,9 +261,9 @@ function topicView(name) {
     h("p", {}, link("topics", "All topics")),
     h("p", {}, `${count(topic.partitions.length, "partition")}: `, stateText(topic.counts)),
     h("h2", {}, "Partitions over brokers (racks)"), pictureKey(), shown,
-    h("h2", {}, "Consumer groups"),
+    h("h2", {}, "Groups"),
     groups.length ? table("Groups that read it", ["Group", "Lag"], groups.map((one) => [groupLink(one), number(sum(one.lags[name]))]), { numeric: [1] })
-      : h("p", {}, "No group has committed an offset."),
+      : h("p", {}, "No group has read it."),
     live ? recordsOf(topic) : null];
 }
 
@@ -285,7 +285,7 @@ function groupsView(id) {
     const items = Object.entries(group.lags).flatMap(([topic, lags]) => lags.map((lag, index) => ({ topic, index, lag }))).filter((one) => one.lag !== null);
     return [`Group ${id}`, h("p", {}, link("groups", "All groups")),
       lagPicture(id),
-      h("p", {}, `${group.state}, ${group.members === null ? "" : `${count(group.members, "member")}, `}${count(groupLag(group), "record")} behind`),
+      h("p", {}, `${group.type} group, ${group.state}, ${group.members === null ? "" : `${count(group.members, "member")}, `}${count(groupLag(group), "record")} behind`),
       listing({
         name: "lags", label: `Lag of ${id}`, items, text: (one) => one.topic,
         filters: { "all": () => true, "with lag": (one) => one.lag > 0 },
@@ -296,10 +296,10 @@ function groupsView(id) {
   const items = [...groups].sort((a, b) => groupLag(b) - groupLag(a) || (a.id < b.id ? -1 : 1));
   return ["Groups", wrong,
     listing({
-      name: "groups", label: "Consumer groups", items, text: (one) => one.id,
+      name: "groups", label: "Groups", items, text: (one) => one.id,
       filters: { "all": () => true, "with lag": (one) => groupLag(one) > 0, "without members": (one) => one.members === 0 },
-      head: ["Group", "State", "Members", "Topics", "Lag"], numeric: [2, 3, 4],
-      row: (one) => [groupLink(one), one.state, one.members === null ? "unknown" : number(one.members), Object.keys(one.lags).length, number(groupLag(one))],
+      head: ["Group", "Type", "State", "Members", "Topics", "Lag"], numeric: [3, 4, 5],
+      row: (one) => [groupLink(one), one.type, one.state, one.members === null ? "unknown" : number(one.members), Object.keys(one.lags).length, number(groupLag(one))],
     })];
 }
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, TypeVar
 
@@ -56,9 +56,9 @@ def groups_of(
 ) -> tuple[list[dict[str, Any]], list[str]]:
     """Return the groups of a cluster, and why some of them may be missing.
 
-    Each has `id`, `state`, the number of its `members`, None where it is not known, and `lags`:
-    topic -> records that the group has not read, by partition, None where it has committed no
-    offset or the partition has no leader.
+    Each has `id`, `type`, `state`, the number of its `members`, None where it is not known, and
+    `lags`: topic -> records that the group has not read, by partition, None where it has committed
+    no offset or the partition has no leader.
     """
     reading, reason = _or_reason(partial(groups.read, admin, lambda _: True, sys.maxsize))
     if reading is None:
@@ -67,9 +67,10 @@ def groups_of(
     return [
         {
             "id": name,
+            "type": group.type,
             "state": group.state,
             "members": group.members,
-            "lags": _lags(sizes, group.committed or {}, reading.ends),
+            "lags": _lags(sizes, group.committed or {}, reading.lags(name)),
         }
         for name, group in sorted(reading.groups.items())
     ], list(reading.problems)
@@ -86,13 +87,11 @@ def _or_reason(question: Callable[[], _T]) -> tuple[_T | None, str]:
 
 
 def _lags(
-    sizes: Mapping[str, int], committed: Mapping[Place, int], ends: Mapping[Place, int]
+    sizes: Mapping[str, int], places: Iterable[Place], records: Mapping[Place, int]
 ) -> dict[str, list[int | None]]:
     lags: dict[str, list[int | None]] = {}
-    for (topic, partition), offset in committed.items():
+    for topic, partition in places:
         if partition >= sizes[topic]:
             continue  # of a topic that was deleted
-        lags.setdefault(topic, [None] * sizes[topic])
-        if (topic, partition) in ends:
-            lags[topic][partition] = max(0, ends[topic, partition] - offset)
+        lags.setdefault(topic, [None] * sizes[topic])[partition] = records.get((topic, partition))
     return lags

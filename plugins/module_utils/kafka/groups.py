@@ -39,7 +39,9 @@ class Group:
     members: int | None = None
     """None where they are not known."""
     committed: Mapping[Place, int] | None = None
-    """The next offset that it would read of each partition."""
+    """The next offset that it would read of each partition; of share groups the start offset."""
+    lags: Mapping[Place, int] = field(default_factory=dict)
+    """The records of each partition that are left, where brokers count them: of share groups."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,19 @@ class Reading:
     """How many groups were left out because there are too many."""
     problems: tuple[str, ...] = ()
     """With these what is missing may exist nevertheless; without any it does not."""
+
+    def lags(self, name: str) -> dict[Place, int]:
+        """Return partition -> records that a group has not read, of those whose end is there.
+
+        Consumers of a share group may acknowledge records in any order, so that its start offset
+        does not say how many are left: brokers count them (KIP-1226).
+        """
+        group = self.groups[name]
+        return {
+            place: group.lags.get(place, max(0, self.ends[place] - offset))
+            for place, offset in (group.committed or {}).items()
+            if place in self.ends
+        }
 
 
 @dataclass(frozen=True)
@@ -133,10 +148,19 @@ def read(admin: Any, selected: Callable[[str], bool], most: int) -> Reading:
     considered = {name: listed[name] for name in sorted(listed)[:most]}
     members = _members(admin, considered, problems)
     committed = _committed(admin, considered, problems)
+    shared, counted = _share_offsets(admin, considered, problems)
+    committed.update(shared)
     places = {place for offsets in committed.values() for place in offsets}
     ends = _ends(admin, _leaders(admin, brokers, places, problems), problems)
     groups = {
-        name: Group(name, group.state, group.type, members.get(name), committed.get(name))
+        name: Group(
+            name,
+            group.state,
+            group.type,
+            members.get(name),
+            committed.get(name),
+            counted.get(name, {}),
+        )
         for name, group in considered.items()
     }
     return Reading(groups, ends, len(listed) - len(considered), tuple(problems))
@@ -186,7 +210,7 @@ def _members(admin: Any, groups: Mapping[str, _Listed], problems: list[str]) -> 
     """Return group -> number of members, of those of which that is known."""
     counts = {name: 0 for name, group in groups.items() if group.state in ("Empty", "Dead")}
     request: dict[int, list[Any]] = {}
-    for kind, message in ((CLASSIC, _describe), (CONSUMER, messages.describe_consumer_groups)):
+    for kind, message in _DESCRIBE.items():
         pending = {
             name: group
             for name, group in groups.items()
@@ -209,12 +233,20 @@ def _describe(names: Sequence[str]) -> Any:
     return library.DescribeGroupsRequest(groups=names, include_authorized_operations=False)
 
 
+_DESCRIBE: Mapping[str, Callable[[Sequence[str]], Any]] = {
+    CLASSIC: _describe,
+    CONSUMER: messages.describe_consumer_groups,
+    SHARE: messages.describe_share_groups,
+}
+"""Type of group -> the request about such groups."""
+
+
 def _committed(
     admin: Any,
     groups: Mapping[str, _Listed],
     problems: list[str],
 ) -> dict[str, dict[Place, int]]:
-    """Return group -> partition -> committed offset; the offsets of share groups are others."""
+    """Return group -> partition -> committed offset; share groups commit none."""
     one_group = library.OffsetFetchRequest.OffsetFetchRequestGroup
     with_offsets = {name: group for name, group in groups.items() if group.type != SHARE}
     request = {
@@ -245,6 +277,45 @@ def _committed(
                     elif partition.committed_offset >= 0:
                         offsets[topic.name, partition.partition_index] = partition.committed_offset
     return committed
+
+
+def _share_offsets(
+    admin: Any,
+    groups: Mapping[str, _Listed],
+    problems: list[str],
+) -> tuple[dict[str, dict[Place, int]], dict[str, dict[Place, int]]]:
+    """Return share group -> partition -> start offset, and -> records left, where they are counted.
+
+    A partition of which the group has got nothing yet has neither.
+    """
+    shared = {name: group for name, group in groups.items() if group.type == SHARE}
+    request = {
+        broker: [messages.describe_share_group_offsets(names) for names in batches]
+        for broker, batches in _by_coordinator(shared).items()
+    }
+    starts: dict[str, dict[Place, int]] = {}
+    lags: dict[str, dict[Place, int]] = {}
+    for _, response in _ask(admin, request, problems):
+        for group in response.groups:
+            if group.error_code == _GROUP_NOT_FOUND:  # deleted just now
+                continue
+            if reason := _reason(group.error_code):
+                problems.append(f"offsets of the share group {group.group_id}: {reason}")
+                continue
+            group_starts = starts.setdefault(group.group_id, {})
+            group_lags = lags.setdefault(group.group_id, {})
+            for topic in group.topics:
+                for partition in topic.partitions:
+                    place = topic.topic_name, partition.partition_index
+                    if reason := _reason(partition.error_code):
+                        text = f"{topic.topic_name}-{partition.partition_index}: {reason}"
+                        problems.append(f"offset of {group.group_id} in {text}")
+                        continue
+                    if partition.start_offset >= 0:
+                        group_starts[place] = partition.start_offset
+                    if partition.lag is not None and partition.lag >= 0:
+                        group_lags[place] = partition.lag
+    return starts, lags
 
 
 def _leaders(

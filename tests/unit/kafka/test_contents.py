@@ -60,7 +60,9 @@ READING = Reading(
         "classic": Group(
             "classic", "Stable", members=2, committed={("t", 0): 7, ("t", 1): 5, ("gone", 0): 3}
         ),
-        "shared": Group("shared", "Empty", "share"),
+        "shared": Group(
+            "shared", "Empty", "share", committed={("t", 0): 1, ("t", 1): 1}, lags={("t", 0): 4}
+        ),
     },
     {("t", 0): 10},
     problems=(f"broker {DEAD} does not answer",),
@@ -86,8 +88,20 @@ def test_groups_have_their_lag_by_partition() -> None:
     assert details["quorum_error"] == ""
     assert details["groups_errors"] == [*READING.problems]
     assert details["groups"] == [
-        {"id": "classic", "state": "Stable", "members": 2, "lags": {"t": [3, None, None]}},
-        {"id": "shared", "state": "Empty", "members": None, "lags": {}},
+        {
+            "id": "classic",
+            "type": "classic",
+            "state": "Stable",
+            "members": 2,
+            "lags": {"t": [3, None, None]},
+        },
+        {
+            "id": "shared",
+            "type": "share",
+            "state": "Empty",
+            "members": None,
+            "lags": {"t": [4, None, None]},
+        },
     ]
 
 

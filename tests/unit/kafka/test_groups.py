@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
@@ -27,8 +27,8 @@ from ansible_collections.millrace.streaming.plugins.module_utils.kafka.groups im
 )
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library import errors
 
-CLASSIC_GROUPS = 15
 LOADING, NOT_LEADER, NOT_FOUND, NO_TOPIC = 14, 6, 69, 3
+DENIED_GROUP, DENIED_TOPIC = 30, 29
 
 
 @dataclass
@@ -42,6 +42,10 @@ class Stored:
     committed: dict[tuple[str, int], int] = field(default_factory=dict)
     code: int = 0
     """The error code of all questions about the group."""
+    lags: dict[tuple[str, int], int] = field(default_factory=dict)
+    """Of a share group, whose start offsets are in `committed`."""
+    partition_code: int = 0
+    """The error code of each partition of a share group."""
 
 
 @dataclass
@@ -129,7 +133,16 @@ class FakeBrokers:
         return SimpleNamespace(error_code=0, groups=listed)
 
     def _DescribeGroupsRequest(self, request: Any, _: int | None) -> Any:
-        names = request.groups if request.API_KEY == CLASSIC_GROUPS else request.group_ids
+        return self._described(request.groups)
+
+    def _ConsumerGroupDescribeRequest(self, request: Any, _: int | None) -> Any:
+        return self._described(request.group_ids)
+
+    def _ShareGroupDescribeRequest(self, request: Any, _: int | None) -> Any:
+        assert request._min_version == 1
+        return self._described(request.group_ids)
+
+    def _described(self, names: Sequence[str]) -> Any:
         entries = [
             SimpleNamespace(
                 group_id=name,
@@ -139,6 +152,28 @@ class FakeBrokers:
             for name in names
         ]
         return SimpleNamespace(groups=entries)
+
+    def _DescribeShareGroupOffsetsRequest(self, request: Any, _: int | None) -> Any:
+        def group(name: str) -> Any:
+            stored = self.groups[name]
+            topics = [
+                SimpleNamespace(
+                    topic_name=topic,
+                    partitions=[
+                        SimpleNamespace(
+                            partition_index=index,
+                            start_offset=offset,
+                            lag=stored.lags.get((topic, index), -1),
+                            error_code=stored.partition_code,
+                        )
+                    ],
+                )
+                for (topic, index), offset in stored.committed.items()
+            ]
+            return SimpleNamespace(group_id=name, error_code=stored.code, topics=topics)
+
+        assert all(requested.topics is None for requested in request.groups)
+        return SimpleNamespace(groups=[group(requested.group_id) for requested in request.groups])
 
     def _OffsetFetchRequest(self, request: Any, _: int | None) -> Any:
         def group(name: str) -> Any:
@@ -267,19 +302,61 @@ def test_no_committed_offset_is_none() -> None:
 def test_each_type_of_group_is_asked_as_it_answers() -> None:
     stored = {
         "new": Stored(type="Consumer", members=2, committed={("t", 0): 1}),
-        "share": Stored(type="Share"),
+        "share": Stored(type="Share", members=3),
         "streams": Stored(type="Streams"),
         "old": Stored(type=None),
     }
     admin = FakeBrokers(stored, {("t", 0): (1, 3)})
     reading = everything(admin)
     assert reading.groups["new"] == Group("new", "Stable", "consumer", 2, {("t", 0): 1})
-    assert reading.groups["share"] == Group("share", "Stable", "share", None, None)
+    assert reading.groups["share"] == Group("share", "Stable", "share", 3, {})
     assert reading.groups["streams"].members is None
     assert reading.groups["old"].members == 1
-    assert [request.API_KEY for _, request in admin.requests("DescribeGroupsRequest")] == [15, 69]
+    assert [
+        request.API_KEY for _, request in admin.asked if "Describe" in type(request).__name__
+    ] == [
+        15,
+        69,
+        77,
+        90,
+    ]
     (fetch,) = (request for _, request in admin.requests("OffsetFetchRequest"))
     assert {group.group_id for group in fetch.groups} == {"new", "streams", "old"}
+
+
+def test_the_lag_of_a_share_group_is_what_the_broker_counts() -> None:
+    """Records after its start offset are done too; without a count it is up to the end."""
+    places = {("t", 0): 2, ("t", 1): 4, ("t", 2): -1}
+    stored = {"jobs": Stored(type="Share", committed=places, lags={("t", 0): 3})}
+    admin = FakeBrokers(stored, {("t", n): (1, 10) for n in range(3)})
+    reading = everything(admin)
+    assert reading.problems == ()
+    assert reading.groups["jobs"].committed == {("t", 0): 2, ("t", 1): 4}
+    assert reading.lags("jobs") == {("t", 0): 3, ("t", 1): 6}
+    assert not admin.requests("OffsetFetchRequest")
+
+
+def test_share_groups_that_may_not_be_described_are_a_problem_and_deleted_ones_are_none() -> None:
+    offsets = {("t", 0): 2}
+    stored = {
+        "denied": Stored(type="Share", code=DENIED_GROUP, committed=offsets),
+        "gone": Stored(type="Share", code=NOT_FOUND, committed=offsets),
+        "secret": Stored(type="Share", partition_code=DENIED_TOPIC, committed=offsets),
+    }
+    reading = everything(FakeBrokers(stored, {("t", 0): (1, 10)}))
+    assert [reading.groups[name].committed for name in stored] == [None, None, {}]
+    assert [*reading.problems] == [
+        "members of the group denied: GroupAuthorizationFailedError",
+        "offsets of the share group denied: GroupAuthorizationFailedError",
+        "offset of secret in t-0: TopicAuthorizationFailedError",
+    ]
+
+
+def test_a_cluster_without_share_groups_is_not_asked_about_any() -> None:
+    """Its version may have no such request."""
+    admin = FakeBrokers({"a": Stored(), "b": Stored(type=None)})
+    assert everything(admin).problems == ()
+    assert not [request for _, request in admin.asked if request.API_KEY in (77, 90)]
 
 
 def test_a_broker_that_hangs_is_waited_for_once_in_a_reading() -> None:
@@ -372,3 +449,34 @@ def test_a_request_about_consumer_groups_and_its_answer_are_as_kafka_writes_them
     (group,) = response.groups
     assert (group.group_id, group.error_code, group.group_state) == ("g", NOT_FOUND, "Dead")
     assert len(group.members) == 0
+
+
+def test_a_request_about_share_groups_and_its_answer_are_as_kafka_writes_them() -> None:
+    request = messages.describe_share_groups(["a", "bc"])
+    assert request.encode(version=1) == b"\x03\x02a\x03bc\x00\x00"
+    _, kind = messages._share_group_describe()
+    member = b"\x02m\x00\x00\x00\x00\x01\x02c\x02h\x02\x02t\x01\x00\x00"
+    text = b"\x00\x00\x00\x00\x02\x00\x00\x00\x02g\x07Stable" + b"\x00\x00\x00\x01" * 2
+    response = kind.decode(
+        text + b"\x07simple\x02" + member + b"\x80\x00\x00\x00\x00\x00", version=1
+    )
+    (group,) = response.groups
+    assert (group.group_id, group.group_state, len(group.members)) == ("g", "Stable", 1)
+
+
+@pytest.mark.parametrize(("version", "lag"), [(0, -1), (1, 9)])
+def test_a_request_about_offsets_of_share_groups_and_its_answer_are_as_kafka_writes_them(
+    version: int, lag: int
+) -> None:
+    request = messages.describe_share_group_offsets(["a"])
+    assert request.encode(version=version) == b"\x02\x02a\x00\x00\x00"
+    _, kind = messages._describe_share_group_offsets()
+    partition = b"\x00\x00\x00\x02" + bytes([*[0] * 7, 7]) + b"\x00\x00\x00\x05"
+    partition += bytes([*[0] * 7, 9]) * version + b"\x00\x00\x00\x00"
+    topic = b"\x02t" + bytes(16) + b"\x02" + partition + b"\x00"
+    text = b"\x00\x00\x00\x00\x02\x02a\x02" + topic + b"\x00\x00\x00\x00\x00"
+    (group,) = kind.decode(text, version=version).groups
+    (read_topic,) = group.topics
+    (answer,) = read_topic.partitions
+    assert (read_topic.topic_name, answer.partition_index) == ("t", 2)
+    assert (answer.start_offset, answer.lag) == (7, lag)

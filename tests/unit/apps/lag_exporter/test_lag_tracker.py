@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.groups import SHARE, Group
+
 from apps.lag_exporter.tracker import Lag, Tracker
 from tests.unit.apps.lag_exporter.lag_readings import FLIGHTS, PLANES, group, reading
 
@@ -25,6 +27,18 @@ def test_a_group_that_stops_falls_behind_in_records_and_seconds() -> None:
 def test_a_committed_offset_behind_the_end_is_no_negative_lag() -> None:
     tracker = Tracker(KEEP)
     tracker.update(0, reading(group(), ends={FLIGHTS: 4}))
+    assert lags(tracker) == {FLIGHTS: (0, 0)}
+
+
+def test_a_share_group_has_the_lag_that_brokers_count_and_the_age_of_so_many_records() -> None:
+    """Its start offset stays behind: the record there has been done for long."""
+    tracker = Tracker(KEEP)
+    for now, end in ((0, 10), (15, 25), (30, 40)):
+        shared = Group("app", "Stable", SHARE, 1, {FLIGHTS: 10}, {FLIGHTS: 5})
+        tracker.update(now, reading(shared, ends={FLIGHTS: end}))
+    assert lags(tracker) == {FLIGHTS: (5, 5)}
+    done = Group("app", "Stable", SHARE, 1, {FLIGHTS: 10}, {FLIGHTS: 0})
+    tracker.update(45, reading(done, ends={FLIGHTS: 40}))
     assert lags(tracker) == {FLIGHTS: (0, 0)}
 
 
