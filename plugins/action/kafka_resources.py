@@ -36,8 +36,8 @@ class ActionModule(Action):
         client_config = args["client_config"]
         # With a login of its own the run may have an inventory without secrets, or none.
         self.needs_all_sources = not client_config
-        judged = [rule for rule in RULES if not client_config or rule.module == rules.__name__]
-        problems = engine.check_cluster(judged, self.cluster)
+        own_rules = [rule for rule in RULES if rule.module == rules.__name__]
+        problems = engine.check_cluster(own_rules, self.cluster)
         for line in engine.warning_lines(problems):
             self._display.warning(line)
         if engine.errors(problems):
@@ -63,6 +63,8 @@ class ActionModule(Action):
         broker = self._broker()
         if client_config:
             login = _own_login(client_config)
+        elif self.host in self.cluster.kafka:
+            login = _login_of_host(of_module("kafka_users", self.cluster, self.host))
         elif broker:
             login = _login(broker)
         else:
@@ -148,6 +150,11 @@ def _login(broker: KafkaNode) -> dict[str, Any]:
             {**encryption, "security.protocol": listener.protocol} if listener else {}
         ),
     }
+
+
+def _login_of_host(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return how a broker connects to its own cluster, of the options of the module kafka_users."""
+    return {key: value for key, value in options.items() if key != "users"}
 
 
 def _floor(broker: KafkaNode) -> dict[str, Any]:

@@ -11,14 +11,17 @@ from typing import Any, TypeVar
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.host.retry import retried
+from ..module_utils.kafka import contents, users
+from ..module_utils.kafka.acls import Acl
+from ..module_utils.kafka.answers import RefusedError, UnsupportedError
 from ..module_utils.kafka.client import Cluster, UnavailableError
 from ..module_utils.operations import options, user_options
 from ..module_utils.operations import users as user_rules
 from ..module_utils.operations.cluster_users import Users, UsersNotShownError
 from ..module_utils.operations.options import FailedError
+from ..module_utils.operations.resources import findings, reading
 from ..module_utils.operations.resources import options as resource_options
 from ..module_utils.operations.resources import plan as planning
-from ..module_utils.operations.resources import reading
 from ..module_utils.operations.resources import users as user_items
 from ..module_utils.operations.resources.application import Application
 from ..module_utils.operations.resources.items import Item, Policy, diff
@@ -29,6 +32,7 @@ from ..module_utils.operations.resources.plan import (
     Plan,
 )
 from ..module_utils.operations.resources.report import lines
+from ..module_utils.operations.resources.topics import is_internal
 from ..module_utils.operations.user_options import harmless, logins_of, scram_of
 
 DOCUMENTATION = r"""
@@ -69,6 +73,12 @@ options:
   prune:
     description: Beginning of names of unmanaged resources to delete.
     type: str
+  findings:
+    description: Whether to return, as C(findings), what is weak about the resources, described or
+      not. These are topics below the profile or with all replicas in one rack, ACLs of nobody,
+      users without grants, and groups without members that have not read everything.
+    type: bool
+    default: false
   confirm_prune:
     description: Confirms that topics with records are among them.
     type: list
@@ -116,6 +126,8 @@ class Run:
         plan = self._plan()
         summary = plan.summary()
         result: dict[str, Any] = {**summary, "lines": lines(summary)}
+        if self._module.params["findings"]:
+            result["findings"] = self._findings()
         if self._module._diff:
             result["diff"] = diff(plan.items)
         application = Application(self.ask)
@@ -131,6 +143,33 @@ class Run:
                 text = f"not all is as described; run again once the cause is fixed:\n- {reasons}"
                 self._module.fail_json(msg=text, changed=application.changed, **result)
         return {"changed": bool(plan.changes), **result}
+
+    def _findings(self) -> list[str]:
+        cluster = reading.read(self.ask, ("topics", "acls"), Desired())
+        floor = findings.Floor(self._policy.replication_floor, self._policy.min_isr_floor)
+        topics = [
+            topic
+            for name, topic in (cluster.topics or {}).items()
+            if not is_internal(name, topic, self._policy)
+        ]
+        snapshot, details = self.ask(contents.read)
+        racks = {broker.id: broker.rack for broker in snapshot.brokers}
+        lines = [*findings.below_profile(topics, floor), *findings.in_one_rack(topics, racks)]
+        if cluster.acls is not None:
+            lines += self._findings_of_users(cluster.acls)
+        return [*lines, *findings.abandoned_groups(details["groups"])]
+
+    def _findings_of_users(self, acls: Collection[Acl]) -> list[str]:
+        try:
+            logins = self.ask(users.read_all)
+        except (RefusedError, UnsupportedError):
+            return []
+        named = {user["name"] for user in self._module.params["resources"]["users"]}
+        services = self._policy.service_users
+        return [
+            *findings.grants_for_nobody(acls, {*logins, *named, *services}),
+            *findings.users_without_grants(logins, acls, services),
+        ]
 
     def ask(self, question: Callable[[Any], T]) -> T:
         """Return what a question gets, asked again for `wait` seconds while no broker answers."""
@@ -229,6 +268,7 @@ def main() -> None:
         **options.REMOTE,
         **resource_options.OPTIONS,
         **user_options.LOGIN,
+        "findings": {"type": "bool", "default": False},
         "wait": {"type": "float", "default": 0},
     }
     # The host's journal would otherwise hold the properties.
