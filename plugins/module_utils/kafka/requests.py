@@ -60,19 +60,19 @@ def change(
         LookupError: an answer lacks a topic.
 
     """
-    answers: dict[str, Any] = {}
+    all_results: dict[str, Any] = {}
     pending = list(names)
     deadline = time.monotonic() + THROTTLED_SECONDS
     while pending:
-        answer = dict(parts(send_to_controller(admin, request(pending))))
-        complete(pending, answer)
-        answers.update(answer)
-        pending = [name for name in pending if answer[name].error_code == THROTTLED]
+        results = dict(parts(send_to_controller(admin, request(pending))))
+        complete(pending, results)
+        all_results.update(results)
+        pending = [name for name in pending if results[name].error_code == THROTTLED]
         if time.monotonic() > deadline:
             break
         if pending:
             time.sleep(_SHORTEST_PAUSE)
-    return answers
+    return all_results
 
 
 def complete(names: Iterable[str], answered: Collection[str]) -> None:
