@@ -135,7 +135,9 @@ class Kafka:
 def kafka(monkeypatch: pytest.MonkeyPatch) -> Kafka:
     fake_kafka = Kafka()
     use_memory(monkeypatch)
-    monkeypatch.setattr(operations, "Cluster", lambda connection: connected(fake_kafka, connection))
+    monkeypatch.setattr(
+        operations, "Cluster", lambda connection, **_: connected(fake_kafka, connection)
+    )
     monkeypatch.setattr(user_options, "Logins", lambda *_: fake_kafka)
     for name in ("read", "set_credentials", "delete_credentials"):
         monkeypatch.setattr(adapter, name, getattr(fake_kafka, name))
