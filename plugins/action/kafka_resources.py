@@ -93,6 +93,7 @@ class ActionModule(Action):
         described = files.teams.get(team or "")
         return {
             "resources": merged.resources(self._of_team(team, listed) if team else listed, users),
+            "elsewhere": _of_others(team, listed) if team else {},
             "floor": _floor(broker) if broker else dict(files.minimum),
             "scope": list(described.prefixes) if described else [],
         }
@@ -115,6 +116,17 @@ class ActionModule(Action):
         }
         names = {NODES, *(user.name for user in broker.security.users)}
         return sorted(names - listed)
+
+
+def _of_others(team: str, listed: list[Entry]) -> dict[str, Any]:
+    """Return the resources that others describe than a team, users by their ACLs.
+
+    They are not unmanaged, although the run of the team does not compare them.
+    """
+    return {
+        kind: [record for record in records if record["owner"] != team]
+        for kind, records in merged.resources(listed, {}).items()
+    }
 
 
 def _own_login(client_config: str) -> dict[str, Any]:

@@ -297,6 +297,15 @@ def test_a_prune_deletes_what_has_the_prefix_alone(kafka: Kafka) -> None:
     }
 
 
+def test_a_prune_of_a_team_deletes_nothing_that_others_describe(kafka: Kafka) -> None:
+    kafka.memory = cluster()
+    kafka.memory.topics["a.full"] = Log(oldest_ms=1)
+    before = kafka.memory.state()
+    elsewhere = {"topics": [{"name": name} for name in kafka.memory.topics]}
+    both(kafka, {}, prune="a.", elsewhere=elsewhere, kinds=["topics"])
+    assert kafka.memory.state() == before
+
+
 # Refusals
 
 

@@ -173,7 +173,10 @@ def _unmanaged(
     return [
         name
         for name, topic in topics.items()
-        if name not in described and policy.in_scope(name) and not is_internal(name, topic, policy)
+        if name not in described
+        and policy.is_unmanaged(KIND, name)
+        and policy.in_scope(name)
+        and not is_internal(name, topic, policy)
     ]
 
 

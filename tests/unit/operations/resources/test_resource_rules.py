@@ -385,6 +385,25 @@ def test_a_prune_deletes_nothing_that_has_an_entry() -> None:
     assert by_action(plan, "topics") == {"same": ["a.x"], "unmanaged": ["b.x"]}
 
 
+def test_what_others_describe_is_neither_unmanaged_nor_pruned() -> None:
+    others = Desired.of(
+        {
+            "topics": [{"name": "a.x"}],
+            "acls": [
+                {"principal": "User:etl", "resource": "topic", "name": "a.x", "operation": "write"}
+            ],
+            "quotas": [{"entity": {"user": "a.u"}}, {"entity": {"client_id": "a.c"}}],
+            "groups": [{"name": "a.g"}],
+            "client_metrics": [{"name": "a.m"}],
+        }
+    )
+    policy = replace(POLICY, scope=("a.",), prune="a.", elsewhere=frozenset(others.keys()))
+    memory = everything()
+    memory.topics["a.y"] = Log()
+    plan = planned(memory, policy)
+    assert [(item.name, item.action) for item in plan.items] == [("a.y", "delete")]
+
+
 def test_a_prune_outside_the_scope_is_refused() -> None:
     plan = planned(everything(), replace(POLICY, prune="b.", scope=("a.",)))
     assert not plan.changes
