@@ -4,4 +4,4 @@
 set -eu
 cd "$(dirname "$0")"
 exec ansible-playbook millrace.streaming.topics -e team=orders -e kafka_resources_dir=kafka \
-  -e client_config=client.properties -e resources_json=plan.json "$@"
+  -e client_config=client.properties -e "resources_json=$PWD/plan.json" "$@"

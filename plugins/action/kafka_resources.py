@@ -4,6 +4,7 @@ It runs on the control node and contacts no host but the brokers. Everything tha
 inventory have wrong is refused before that.
 """
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,8 @@ from ..module_utils.formats.values import listing
 from ..plugin_utils import validation
 from ..plugin_utils.action import Action
 from ..plugin_utils.cluster.module_options import of_module
+from ..plugin_utils.files import write
+from ..plugin_utils.inventory.reading import plain
 from ..plugin_utils.rules import engine
 from ..plugin_utils.rules.catalogue import RULES
 from ..plugin_utils.services.kafka.node import KafkaNode
@@ -25,6 +28,7 @@ from ..plugin_utils.services.kafka.security import ADMIN, NODES
 from .client_config import refuse_unknown
 
 FILES = ("The description of resources has", "nothing was changed")
+_ON_THE_CONTROL_NODE = ("team", "client_config", "json")
 _LOGIN = ("sasl.", "bootstrap.servers")
 
 
@@ -33,6 +37,7 @@ class ActionModule(Action):
 
     def act(self, args: dict[str, Any]) -> dict[str, Any]:
         """Run the task."""
+        validation.forget(args["json"])
         client_config = args["client_config"]
         # With a login of its own the run may have an inventory without secrets, or none.
         self.needs_all_sources = not client_config
@@ -43,12 +48,16 @@ class ActionModule(Action):
         if engine.errors(problems):
             raise AnsibleActionFail(validation.show(problems, *FILES))
         resources = self._resources(args["team"], None if client_config else self._broker())
-        return self.call({**resources, **self.connection(client_config), **self._explicit()})
+        options = {**resources, **self.connection(client_config), **self._explicit()}
+        result = self.call(options)
+        text = json.dumps(plain(result), indent=2)
+        write(args["json"], f"{text}\n", "the plan")
+        return result
 
     def _explicit(self) -> dict[str, Any]:
         """Return the task's options that the module takes as they are."""
         options = self._task.args.items()
-        return {key: value for key, value in options if key not in ("team", "client_config")}
+        return {key: value for key, value in options if key not in _ON_THE_CONTROL_NODE}
 
     def _broker(self) -> KafkaNode | None:
         return next(iter(self.cluster.brokers), None)

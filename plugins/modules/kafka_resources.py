@@ -84,6 +84,9 @@ options:
     type: list
     elements: str
     choices: [delete-records]
+  json:
+    description: File on the control node for the plan and the result, also of a run that is refused.
+    type: path
 attributes:
   check_mode:
     description: Makes the same plan, has the brokers validate it, and changes nothing.

@@ -45,7 +45,7 @@ Write = Callable[[Mapping[str, Any]], None]
 @pytest.fixture
 def operator(topology: Topology, hosts: dict[str, Host], tmp_path: Path) -> Operator:
     assert topology.closed, "there are no users on an open cluster"
-    return Operator(topology, hosts, tmp_path, {PLAN: str(tmp_path / PLAN)})
+    return Operator(topology, hosts, tmp_path)
 
 
 @pytest.fixture

@@ -10,7 +10,9 @@ from . import library
 
 UNKNOWN_TOPIC, INVALID_REQUEST, UNSUPPORTED_VERSION, THROTTLED = 3, 42, 35, 89
 """Error codes that more than one caller tells apart."""
-_INTERNALS = re.compile(r"^Request Request\(.*\) needs (\w+) permission\.$", re.DOTALL)
+_INTERNALS = re.compile(
+    r"^Request Request\(.*\) (?:needs (\w+) permission|is not authorized)\.$", re.DOTALL
+)
 """What Kafka says to a client that lacks a permission on the cluster."""
 
 
@@ -39,7 +41,12 @@ def refusal(response: Any, *, lasting: Collection[int] = ()) -> str:
     if error.retriable and code not in lasting:
         raise error(message)
     text = str(message or f"{error.__name__}: {error.description}")
-    return _INTERNALS.sub(r"this client needs the permission \1 on the cluster", text)
+    denied = _INTERNALS.match(text)
+    if denied:
+        return f"this client lacks the permission {denied[1] or ''} on the cluster".replace(
+            "  ", " "
+        )
+    return text
 
 
 def check(response: Any) -> None:

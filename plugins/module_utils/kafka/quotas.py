@@ -65,11 +65,11 @@ def alter(
             for pairs, values in batch
         ]
         response = send(admin, message(entries=entries, validate_only=validate_only))
-        answers = {_answered(entry): refusal(entry) for entry in response.entries}
-        if missing := [pairs for pairs, _ in batch if entity(pairs) not in answers]:
+        refusals = {_answered(entry): refusal(entry) for entry in response.entries}
+        if missing := [pairs for pairs, _ in batch if entity(pairs) not in refusals]:
             text = f"no answer about the quotas of {missing[:10]}"
             raise LookupError(text)
-        reasons.update((pairs, answers[entity(pairs)]) for pairs, _ in batch)
+        reasons.update((pairs, refusals[entity(pairs)]) for pairs, _ in batch)
     return {pairs: reason for pairs, reason in reasons.items() if reason}
 
 

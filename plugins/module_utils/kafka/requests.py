@@ -13,7 +13,7 @@ BATCH = 250
 TIMEOUT_MS = 30_000
 """How long a broker may work at one request."""
 THROTTLED_SECONDS = 120.0
-"""How long a quota of changes (KIP-599) may delay one batch."""
+"""How long quotas, such as that of changes (KIP-599), may delay one batch."""
 _SHORTEST_PAUSE = 0.1
 
 T = TypeVar("T")
@@ -60,19 +60,19 @@ def change(
         LookupError: an answer lacks a topic.
 
     """
-    answers: dict[str, Any] = {}
+    all_results: dict[str, Any] = {}
     pending = list(names)
     deadline = time.monotonic() + THROTTLED_SECONDS
     while pending:
-        answer = dict(parts(send_to_controller(admin, request(pending))))
-        complete(pending, answer)
-        answers.update(answer)
-        pending = [name for name in pending if answer[name].error_code == THROTTLED]
+        results = dict(parts(send_to_controller(admin, request(pending))))
+        complete(pending, results)
+        all_results.update(results)
+        pending = [name for name in pending if results[name].error_code == THROTTLED]
         if time.monotonic() > deadline:
             break
         if pending:
             time.sleep(_SHORTEST_PAUSE)
-    return answers
+    return all_results
 
 
 def complete(names: Iterable[str], answered: Collection[str]) -> None:
@@ -90,8 +90,9 @@ def complete(names: Iterable[str], answered: Collection[str]) -> None:
 def _unthrottled(response: Any) -> Any:
     """Return an answer, after the time for which the broker delays this client (KIP-219).
 
-    kafka-python refuses to send anything in that time.
+    kafka-python refuses to send anything in that time. After a longer one than is waited for here
+    the next request fails with an error that may pass.
     """
-    if milliseconds := getattr(response, "throttle_time_ms", 0):
-        time.sleep(milliseconds / 1000 + _SHORTEST_PAUSE)
+    if seconds := getattr(response, "throttle_time_ms", 0) / 1000:
+        time.sleep(min(seconds, THROTTLED_SECONDS) + _SHORTEST_PAUSE)
     return response

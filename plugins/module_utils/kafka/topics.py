@@ -254,7 +254,7 @@ def create(
 
     sizes = {name: topic.partitions or _DEFAULT_PARTITIONS for name, topic in topics.items()}
     passed = () if validate_only else (_ALREADY_EXISTS,)
-    return _changed(admin, _by_size(sizes), request, lambda answer: answer.topics, passed)
+    return _changed(admin, _by_size(sizes), request, lambda response: response.topics, passed)
 
 
 def grow(admin: Any, counts: Mapping[str, int], *, validate_only: bool) -> dict[str, str]:
@@ -274,7 +274,7 @@ def grow(admin: Any, counts: Mapping[str, int], *, validate_only: bool) -> dict[
             validate_only=validate_only,
         )
 
-    reasons = _changed(admin, _by_size(counts), request, lambda answer: answer.results)
+    reasons = _changed(admin, _by_size(counts), request, lambda response: response.results)
     if validate_only or not reasons:
         return reasons
     present = {
@@ -298,7 +298,7 @@ def delete(admin: Any, names: Sequence[str]) -> dict[str, str]:
         )
 
     return _changed(
-        admin, batches(names), request, lambda answer: answer.responses, (UNKNOWN_TOPIC,)
+        admin, batches(names), request, lambda response: response.responses, (UNKNOWN_TOPIC,)
     )
 
 
@@ -312,13 +312,16 @@ def _changed(
     """Send a change in batches; return name -> why Kafka refuses; `passed` are codes of success."""
     reasons: dict[str, str] = {}
     for names in groups:
-        answers = change(
-            admin, names, request, lambda answer: ((part.name, part) for part in results(answer))
+        responses = change(
+            admin,
+            names,
+            request,
+            lambda response: ((result.name, result) for result in results(response)),
         )
         reasons.update(
-            (name, refusal(part, lasting=(UNKNOWN_TOPIC,)))
-            for name, part in answers.items()
-            if part.error_code not in passed
+            (name, refusal(result, lasting=(UNKNOWN_TOPIC,)))
+            for name, result in responses.items()
+            if result.error_code not in passed
         )
     return {name: reason for name, reason in reasons.items() if reason}
 
@@ -387,9 +390,9 @@ def contents(
     )
 
 
-def _known(answer: bool, *, complete: bool) -> bool | None:
+def _known(certain: bool, *, complete: bool) -> bool | None:
     """Return an answer; no for some partitions says nothing about those that did not answer."""
-    return answer or (False if complete else None)
+    return certain or (False if complete else None)
 
 
 def _metadata(admin: Any, names: Sequence[str] | None) -> Any:
@@ -418,12 +421,12 @@ def _offsets(
             topics=[topic(name=name, partitions=partitions)],
             timeout_ms=TIMEOUT_MS,
         )
-        (answer,) = send_to(admin, leader, request).topics
-        for part in answer.partitions:
-            if part.error_code in _UNSHOWN:
+        (response,) = send_to(admin, leader, request).topics
+        for result in response.partitions:
+            if result.error_code in _UNSHOWN:
                 return None
-            check(part)
-            offsets[part.partition_index] = part.offset
+            check(result)
+            offsets[result.partition_index] = result.offset
     return offsets
 
 
@@ -443,24 +446,24 @@ def _has_keys(
     """Return whether one of the newest records of some partitions has a key."""
     sampled: list[bool] = []
     for index in sorted(spans)[:: max(1, len(spans) // _SAMPLED_PARTITIONS)]:
-        answer = send_to(admin, leaders[index], _fetch(name, index, spans[index]))
-        keyed = _keyed(answer)
+        response = send_to(admin, leaders[index], _fetch(name, index, spans[index]))
+        keyed = _keyed(response)
         if keyed is None or any(keyed):
             return None if keyed is None else True
         sampled += keyed
     return False if sampled or not spans else None
 
 
-def _keyed(answer: Any) -> list[bool] | None:
+def _keyed(response: Any) -> list[bool] | None:
     """Return whether each record of an answer to a fetch has a key; None if some cannot be read."""
     keyed: list[bool] = []
-    for part in (part for topic in answer.responses for part in topic.partitions):
-        if part.error_code == _OFFSET_OUT_OF_RANGE:  # deleted meanwhile
+    for result in (result for topic in response.responses for result in topic.partitions):
+        if result.error_code == _OFFSET_OUT_OF_RANGE:  # deleted meanwhile
             continue
-        if part.error_code in _UNSHOWN:
+        if result.error_code in _UNSHOWN:
             return None
-        check(part)
-        for batch in library.MemoryRecords(bytes(part.records or b"")):
+        check(result)
+        for batch in library.MemoryRecords(bytes(result.records or b"")):
             if getattr(batch, "is_control_batch", False):
                 continue
             # A small batch can become a very large one.

@@ -32,11 +32,13 @@ def test_a_code_may_pass_for_some_requests_alone() -> None:
     assert refusal(part(UNKNOWN_TOPIC, "gone"), lasting=[UNKNOWN_TOPIC]) == "gone"
 
 
-def test_a_refusal_does_not_show_the_inside_of_a_broker() -> None:
-    message = (
-        "Request Request(processor=3, session=org.apache.kafka.network.Session@1a, "
-        "buffer=null, envelope=Optional.empty) needs DESCRIBE permission."
-    )
-    assert refusal(part(DENIED, message)) == (
-        "this client needs the permission DESCRIBE on the cluster"
-    )
+@pytest.mark.parametrize(
+    ("end", "text"),
+    [
+        ("needs DESCRIBE permission.", "this client lacks the permission DESCRIBE on the cluster"),
+        ("is not authorized.", "this client lacks the permission on the cluster"),  # before 4.0
+    ],
+)
+def test_a_refusal_does_not_show_the_inside_of_a_broker(end: str, text: str) -> None:
+    request = "processor=3, session=org.apache.kafka.network.Session@1a, buffer=null, envelope=None"
+    assert refusal(part(DENIED, f"Request Request({request}) {end}")) == text

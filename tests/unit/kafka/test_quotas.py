@@ -63,7 +63,7 @@ def altered(codes: Mapping[Entity, int]) -> Any:
     """Return a function that answers to AlterClientQuotas, in another order than it was asked."""
     entry = ALTERED.EntryData
 
-    def answer(request: Any) -> Any:
+    def respond(request: Any) -> Any:
         return ALTERED(
             entries=[
                 entry(
@@ -80,7 +80,7 @@ def altered(codes: Mapping[Entity, int]) -> Any:
             ]
         )
 
-    return answer
+    return respond
 
 
 def test_quotas_are_set_and_removed() -> None:
@@ -111,8 +111,8 @@ def test_many_quotas_are_set_in_batches() -> None:
 
 
 def test_an_answer_that_lacks_an_entity_is_no_success() -> None:
-    answer = ALTERED(entries=[])
-    admin = AnsweringAdmin({"AlterClientQuotasRequest": [answer]})
+    respond = ALTERED(entries=[])
+    admin = AnsweringAdmin({"AlterClientQuotasRequest": [respond]})
     with pytest.raises(LookupError, match="no answer about the quotas"):
         quotas.alter(admin, {USER: {"x": 1.0}}, validate_only=False)
 

@@ -74,7 +74,7 @@ def described(codes: Mapping[str, int] | None = None, message: str | None = None
     result = DESCRIBED.DescribeConfigsResult
     entry = result.DescribeConfigsResourceResult
 
-    def answer(request: Any) -> Any:
+    def respond(request: Any) -> Any:
         return DESCRIBED(
             results=[
                 result(
@@ -92,7 +92,7 @@ def described(codes: Mapping[str, int] | None = None, message: str | None = None
             ]
         )
 
-    return answer
+    return respond
 
 
 @pytest.mark.parametrize("kind", [TOPIC, CLIENT_METRICS, GROUP])
@@ -128,8 +128,8 @@ def test_what_is_not_shown_is_not_taken_for_nothing(
 
 
 def test_an_answer_that_lacks_a_resource_is_no_success() -> None:
-    answer = DESCRIBED(results=[])
-    admin = AnsweringAdmin({"DescribeConfigsRequest": [answer]})
+    respond = DESCRIBED(results=[])
+    admin = AnsweringAdmin({"DescribeConfigsRequest": [respond]})
     with pytest.raises(LookupError, match="no answer about a"):
         resource_configs.read(admin, GROUP, ["a"])
 
@@ -138,7 +138,7 @@ def altered(codes: Mapping[str, int]) -> Any:
     """Return a function that answers to IncrementalAlterConfigs."""
     result = ALTERED.AlterConfigsResourceResponse
 
-    def answer(request: Any) -> Any:
+    def respond(request: Any) -> Any:
         return ALTERED(
             responses=[
                 result(error_code=codes.get(name, 0), resource_type=kind, resource_name=name)
@@ -146,7 +146,7 @@ def altered(codes: Mapping[str, int]) -> Any:
             ]
         )
 
-    return answer
+    return respond
 
 
 def test_keys_are_set_and_deleted_one_by_one() -> None:

@@ -239,7 +239,7 @@ def created(codes: Mapping[str, int]) -> Any:
     """Return a function that answers to CreateTopics by topic."""
     result = CREATED.CreatableTopicResult
 
-    def answer(request: Any) -> Any:
+    def respond(request: Any) -> Any:
         return CREATED(
             topics=[
                 result(name=topic.name, error_code=codes.get(topic.name, 0), error_message=None)
@@ -247,7 +247,7 @@ def created(codes: Mapping[str, int]) -> Any:
             ]
         )
 
-    return answer
+    return respond
 
 
 def test_a_topic_is_created_with_what_it_says_and_the_brokers_defaults() -> None:
@@ -296,7 +296,7 @@ def test_what_a_quota_delays_is_sent_again(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(time, "sleep", pauses.append)
     result = CREATED.CreatableTopicResult
 
-    def answer(request: Any) -> Any:
+    def respond(request: Any) -> Any:
         return CREATED(
             throttle_time_ms=500 if len(request.topics) > 1 else 0,
             topics=[
@@ -305,7 +305,7 @@ def test_what_a_quota_delays_is_sent_again(monkeypatch: pytest.MonkeyPatch) -> N
             ],
         )
 
-    admin = AnsweringAdmin({"CreateTopicsRequest": answer})
+    admin = AnsweringAdmin({"CreateTopicsRequest": respond})
     desired = {name: NewTopic(1, 1) for name in "abc"}
     assert topics.create(admin, desired, validate_only=False) == {}
     assert [[topic.name for topic in request.topics] for request in admin.requests] == [

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Self
 
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.cluster import (
@@ -23,6 +25,15 @@ from ansible_collections.millrace.streaming.plugins.plugin_utils.rules.catalogue
 from ansible_collections.millrace.streaming.plugins.plugin_utils.rules.engine import (
     Problem,
     check_cluster,
+)
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.kafka.resources import (
+    files as resource_files,
+)
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.kafka.resources import (
+    merged,
+)
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.kafka.resources.entries import (
+    ResourceFiles,
 )
 
 NODES = ("k1", "k2", "k3")
@@ -78,6 +89,8 @@ class Draft:
     resolved: dict[str, list[str]] = field(default_factory=dict)
     secrets: Secrets = field(default_factory=Secrets)
     others: set[str] = field(default_factory=set)
+    directory: str = ""
+    resource_files: ResourceFiles = field(default_factory=ResourceFiles)
     policy: bool = False
 
     def given(self, name: str, value: object) -> Self:
@@ -90,6 +103,14 @@ class Draft:
         line = 7 if kind in ("twice", "number") else 0
         path = "group_vars/kafka.yml"
         self.file_findings.append(FileFinding(kind, path, line, name, text, value))
+        return self
+
+    def resources(self, **texts: str) -> Self:
+        """Let files have resources: name of the file without its suffix -> its text."""
+        with TemporaryDirectory() as directory:
+            for name, text in texts.items():
+                Path(directory, f"{name}.yml").write_text(text, encoding="utf-8")
+            self.resource_files = resource_files.read(directory)
         return self
 
     def variable(self, name: str, value: object, on: tuple[str, ...] = NODES) -> Self:
@@ -354,6 +375,7 @@ class Draft:
         return Inventory(
             self.groups,
             {name: host for name, host in hosts.items() if name in ours},
+            self.directory,
             cluster_id_error=self.cluster_id_error,
             authority_error=self.authority_error,
             authority_days=self.authority_days,
@@ -361,6 +383,8 @@ class Draft:
             file_findings=self.file_findings,
             resolved=self.resolved,
             secrets=self.secrets,
+            resource_files=self.resource_files,
+            places=merged.places(self.resource_files),
         )
 
     def cluster(self, facts: Mapping[str, Facts] | None = None) -> Cluster:

@@ -393,10 +393,10 @@ REFUSED: list[Case] = [
         "user-duplicate",
         "twice",
         kafka_users({"name": "app"}, {"name": "other"}, {"name": "app"}),
-        ("app", "kafka_users of k1, k2, k3"),
+        ("app", "kafka_users[app] of k1, k2, k3"),
     ),
     *(
-        ("user-name", repr(name), kafka_users({"name": name}), (repr(name), "kafka_users of"))
+        ("user-name", repr(name), kafka_users({"name": name}), (repr(name), "kafka_users["))
         for name in ("k2", "kafka-nodes", "ANONYMOUS", "*", " ", "a'b")
     ),
     (
@@ -548,7 +548,7 @@ REFUSED: list[Case] = [
         lambda d: authority(d, CERTIFICATE, KEY).wrong_authority("it is of another"),
         ("kafka_ca_certificate of k1, k2, k3", "it is of another", "kafka_ca_key"),
     ),
-    ("user-grant", "of nothing", granted(operations=["read"]), ("app", "kafka_users of")),
+    ("user-grant", "of nothing", granted(operations=["read"]), ("app", "kafka_users[app] of")),
     (
         "user-grant",
         "of two resources",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 from collections.abc import Iterator
 from random import Random
@@ -265,23 +266,22 @@ def test_the_order_of_entries_does_not_matter(
     assert plan_of(memory, reordered, policy) == plan_of(memory, desired, policy)
 
 
-@given(clusters, descriptions, policies)
-@MANY
-def test_records_go_only_with_a_word(memory: Memory, desired: Desired, policy: Policy) -> None:
+@given(
+    logs,
+    st.builds(TopicEntry, st.just("a.x"), st.sampled_from([None, 1, 6]), config=configs),
+    st.sampled_from([False, False, False, True]),
+)
+@settings(max_examples=200, deadline=None)
+def test_records_go_only_with_a_word(log: Log, entry: TopicEntry, absent: bool) -> None:
     """Of a topic whose entry has no word, no record goes and no key moves."""
-    policy = dataclasses.replace(policy, confirm_prune=frozenset())
-    silent = dataclasses.replace(
-        desired,
-        topics=[dataclasses.replace(entry, confirm=frozenset()) for entry in desired.topics],
-    )
-    before: Memory = Memory(*memory.state())
-    apply(memory, plan_of(memory, silent, policy))
-    for name, log in before.topics.items():
-        if log.oldest_ms is None:
-            continue
-        now = memory.topics[name]
-        assert not log.keys or now.partitions == log.partitions
-        assert _kept(now) or not _kept(log)
+    memory = Memory(topics={"a.x": copy.deepcopy(log)})
+    desired = Desired(topics=[dataclasses.replace(entry, absent=absent)])
+    apply(memory, plan_of(memory, desired, Policy(now_ms=NOW_MS)))
+    if log.oldest_ms is None:
+        return
+    now = memory.topics["a.x"]
+    assert not log.keys or now.partitions == log.partitions
+    assert _kept(now) or not _kept(log)
 
 
 def _kept(log: Log) -> bool:

@@ -346,7 +346,8 @@ def _wrong_grant(values: Any) -> Iterator[tuple[str, str]]:
     if bool(user) == bool(principal):
         yield f"{label} has {'both' if user else 'neither'} user and principal.", "Set user."
     elif principal and not (_TYPE.fullmatch(kind) and name and name == name.strip()):
-        yield f"{principal} is no principal.", f"Set user: {principal}, or <type>:<name>."
+        fix = f"Set user: {(name or kind).strip()}, or <type>:<name> without blanks."
+        yield f"{principal} is no principal.", fix
     elif principal and kind != "User" and kind.lower() == "user":
         yield f"{principal} is no user: the type of users is User.", f"Set user: {name}."
     if bool(role) == bool(values.get("operations")):
@@ -414,7 +415,7 @@ def _grant_unknown_user(cluster: Cluster, entries: list[Entry]) -> Findings:
         return
     present = {user.name for user in node.security.users if user.present}
     for entry in entries:
-        user = grants.user(entry.values)
+        user = grants.user(entry.values).strip()
         if user and entry.is_present and user not in (*present, "*"):
             yield Finding(f"There is no user {user}.", "Add it to kafka_users.", entry.where)
 
