@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
+from ansible.errors import AnsibleActionFail
 
 from tests.unit.in_process import AnsibleRun, Answer
 
@@ -34,22 +35,34 @@ def answer(_: str, args: Answer) -> Answer:
 
 
 def resources(
-    place: Path, team: dict[str, Any] | None = None, /, hosts: Any = None, **options: Any
+    place: Path,
+    platform: dict[str, Any] = PLATFORM,
+    orders: dict[str, Any] = TEAM,
+    rest: str = "",
+    variables: dict[str, Any] | None = None,
+    **options: Any,
 ) -> Answer:
     """The options that the module gets, with the files of a platform and of a team."""
     files = place / "files"
     files.mkdir(exist_ok=True)
-    (files / "platform.yml").write_text(yaml.safe_dump(PLATFORM))
-    (files / "orders.yml").write_text(yaml.safe_dump(team or TEAM))
+    (files / "platform.yml").write_text(yaml.safe_dump(platform))
+    (files / "orders.yml").write_text(yaml.safe_dump(orders))
     login = place / "client.properties"
     login.write_text("bootstrap.servers=k1:9092\n")
     document = {
-        "all": {"vars": {"kafka_security": "open", "kafka_resources_dir": str(files)}},
-        "kafka_brokers": {"hosts": hosts or {"k1": {"kafka_node_id": 1}}},
+        "all": {
+            "vars": {
+                "kafka_security": "open",
+                "kafka_resources_dir": str(files),
+                **(variables or {}),
+            }
+        },
+        "kafka_brokers": {"hosts": {"k1": {"kafka_node_id": 1}}},
         "zookeeper": {"hosts": {"z1": {}}},
     }
-    inventory = place / "hosts.yml"
-    inventory.write_text(yaml.safe_dump(document))
+    inventory = place / "inventory" / "hosts.yml"
+    inventory.parent.mkdir(exist_ok=True)
+    inventory.write_text(yaml.safe_dump(document) + rest)
     ansible = AnsibleRun(inventory, answer)
     options = {"client_config": str(login), **options}
     result: Answer = ansible.task("kafka_resources", "localhost", **options)["args"]
@@ -78,3 +91,24 @@ def test_a_run_of_all_leaves_out_nobody(tmp_path: Path) -> None:
     args = resources(tmp_path)
     assert names(args["resources"]["topics"]) == {"orders.x", "orders.shared"}
     assert args["elsewhere"] == {}
+
+
+@pytest.mark.parametrize("variables", [{}, {"kafka_cluster_id": "MkU3OEVBNTcwNTJENDM2Qg"}])
+def test_the_module_gets_the_id_of_the_inventorys_cluster(
+    tmp_path: Path, variables: dict[str, Any]
+) -> None:
+    args = resources(tmp_path, variables=variables)
+    assert args.get("cluster_id") == variables.get("kafka_cluster_id")
+
+
+def test_a_prune_where_nothing_is_described_is_refused(tmp_path: Path) -> None:
+    nothing = {"platform": {"teams": PLATFORM["teams"]}, "orders": {"topics": []}}
+    with pytest.raises(AnsibleActionFail, match="nothing is described"):
+        resources(tmp_path, prune="orders.", **nothing)
+    assert names(resources(tmp_path, **nothing)["resources"]["topics"]) == set()
+
+
+def test_a_prune_with_a_part_of_an_inventory_is_refused(tmp_path: Path) -> None:
+    broken = "\nkafka_controllers: [\n"
+    with pytest.raises(AnsibleActionFail, match="read in part only"):
+        resources(tmp_path, prune="orders.", rest=broken)

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.host import retry
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka import acls
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka import acls, snapshot
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka import users as adapter
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.acls import Acl
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.answers import RefusedError
@@ -307,6 +307,18 @@ def test_a_prune_of_a_team_deletes_nothing_that_others_describe(kafka: Kafka) ->
 
 
 # Refusals
+
+
+def test_another_cluster_than_that_of_the_inventory_is_refused(
+    kafka: Kafka, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(snapshot, "cluster_id", lambda _: "staging")
+    before = kafka.memory.state()
+    result = call(EVERYTHING, cluster_id="production")
+    assert result["failed"]
+    assert "this is cluster staging, and that of the inventory is production" in result["msg"]
+    assert kafka.memory.state() == before
+    assert not call(EVERYTHING, cluster_id="staging").get("failed")
 
 
 def test_all_refusals_are_in_one_message_and_nothing_is_changed(kafka: Kafka) -> None:
