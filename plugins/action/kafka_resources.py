@@ -39,14 +39,21 @@ class ActionModule(Action):
         """Run the task."""
         validation.forget(args["json"])
         client_config = args["client_config"]
-        # With a login of its own the run may have an inventory without secrets, or none.
-        self.needs_all_sources = not client_config
+        # With a login of its own the run may have an inventory without secrets, or none. What has
+        # no entry in what is left of one is not unmanaged.
+        self.needs_all_sources = not client_config or bool(args["prune"])
         own_rules = [rule for rule in RULES if rule.module == rules.__name__]
         problems = engine.check_cluster(own_rules, self.cluster)
         for line in engine.warning_lines(problems):
             self._display.warning(line)
         if engine.errors(problems):
             raise AnsibleActionFail(validation.show(problems, *FILES))
+        if args["prune"] and not rules.cluster_entries(self.cluster):
+            message = (
+                f"nothing is described, so that prune would delete all that begins with "
+                f"{args['prune']}: set kafka_resources_dir, or -i to the inventory"
+            )
+            raise AnsibleActionFail(message)
         resources = self._resources(args["team"], None if client_config else self._broker())
         options = {**resources, **self.connection(client_config), **self._explicit()}
         result = self.call(options)
@@ -100,8 +107,12 @@ class ActionModule(Action):
             options = of_module("kafka_users", self.cluster, broker.name)
             users = {user["name"]: user for user in options["users"]}
         described = files.teams.get(team or "")
+        first = self._broker()
         return {
+            # A file of client properties may be that of another cluster.
+            **({"cluster_id": first.cluster_id} if first and first.cluster_id else {}),
             "resources": merged.resources(self._of_team(team, listed) if team else listed, users),
+            "elsewhere": _of_others(team, listed) if team else {},
             "floor": _floor(broker) if broker else dict(files.minimum),
             "scope": list(described.prefixes) if described else [],
         }
@@ -124,6 +135,17 @@ class ActionModule(Action):
         }
         names = {NODES, *(user.name for user in broker.security.users)}
         return sorted(names - listed)
+
+
+def _of_others(team: str, listed: list[Entry]) -> dict[str, Any]:
+    """Return the resources that others describe than a team, users by their ACLs.
+
+    They are not unmanaged, although the run of the team does not compare them.
+    """
+    return {
+        kind: [record for record in records if record["owner"] != team]
+        for kind, records in merged.resources(listed, {}).items()
+    }
 
 
 def _own_login(client_config: str) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.host.retry import retried
-from ..module_utils.kafka import contents, users
+from ..module_utils.kafka import contents, snapshot, users
 from ..module_utils.kafka.acls import Acl
 from ..module_utils.kafka.answers import RefusedError, UnsupportedError
 from ..module_utils.kafka.client import Cluster, UnavailableError
@@ -122,10 +122,12 @@ class Run:
         """Compare the cluster with its description, and change what differs.
 
         Raises:
-            FailedError: Kafka keeps no ACLs for the grants of users.
+            FailedError: it is not the cluster of the inventory, or keeps no ACLs for the grants of
+                users.
             UnavailableError: no broker answers.
 
         """
+        self._check_cluster(self._module.params["cluster_id"])
         plan = self._plan()
         summary = plan.summary()
         result: dict[str, Any] = {**summary, "lines": lines(summary)}
@@ -147,6 +149,20 @@ class Run:
                 self._module.fail_json(msg=text, changed=application.changed, **result)
         return {"changed": bool(plan.changes), **result}
 
+    def _check_cluster(self, expected: str | None) -> None:
+        """Refuse a cluster that is not the one of the inventory, whose id is `expected`.
+
+        Raises:
+            FailedError: it is another one.
+
+        """
+        if expected and (cluster_id := self.ask(snapshot.cluster_id)) != expected:
+            text = (
+                f"nothing was changed: this is cluster {cluster_id}, and that of the inventory is "
+                f"{expected}. Correct client_config, the addresses of the brokers or the inventory"
+            )
+            raise FailedError(text)
+
     def _findings(self) -> list[str]:
         cluster = reading.read(self.ask, ("topics", "acls"), Desired())
         floor = findings.Floor(self._policy.replication_floor, self._policy.min_isr_floor)
@@ -155,8 +171,8 @@ class Run:
             for name, topic in (cluster.topics or {}).items()
             if not is_internal(name, topic, self._policy)
         ]
-        snapshot, details = self.ask(contents.read)
-        racks = {broker.id: broker.rack for broker in snapshot.brokers}
+        state, details = self.ask(contents.read)
+        racks = {broker.id: broker.rack for broker in state.brokers}
         lines = [*findings.below_profile(topics, floor), *findings.in_one_rack(topics, racks)]
         if cluster.acls is not None:
             lines += self._findings_of_users(cluster.acls)
@@ -271,6 +287,7 @@ def main() -> None:
         **options.REMOTE,
         **resource_options.OPTIONS,
         **user_options.LOGIN,
+        "cluster_id": {"type": "str"},
         "findings": {"type": "bool", "default": False},
         "wait": {"type": "float", "default": 0},
     }

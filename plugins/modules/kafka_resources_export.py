@@ -58,6 +58,8 @@ users:
 """
 
 REQUEST_MS = 30_000
+_UNUSED = ("floor", "scope", "prune", "confirm_prune", "elsewhere")
+"""Parts of a policy without a meaning here."""
 
 
 def work(module: AnsibleModule, cluster: Cluster) -> dict[str, Any]:
@@ -103,7 +105,7 @@ def _users(cluster: Cluster) -> dict[str, list[str]]:
 def main() -> None:
     """Run the module."""
     policy = {key: RESOURCES[key] for key in ("service_topics", "service_users")}
-    others = {key: RESOURCES[key] for key in ("floor", "scope", "prune", "confirm_prune")}
+    others = {key: RESOURCES[key] for key in _UNUSED}
     options.run(work, {**options.REMOTE, **policy, **others}, request_ms=REQUEST_MS, no_log=True)
 
 

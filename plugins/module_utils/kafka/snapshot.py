@@ -113,6 +113,11 @@ class Snapshot:
         return serving & offline
 
 
+def cluster_id(admin: Any) -> str:
+    """Return the id of the cluster."""
+    return str(admin.describe_cluster()["cluster_id"])
+
+
 def read(admin: Any, *, gate: bool = False) -> Snapshot:
     """Return the cluster as it is now; with `gate` all that decides whether a node may stop.
 

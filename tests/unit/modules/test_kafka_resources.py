@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.host import retry
-from ansible_collections.millrace.streaming.plugins.module_utils.kafka import acls
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka import acls, snapshot
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka import users as adapter
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.acls import Acl
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.answers import RefusedError
@@ -136,7 +136,7 @@ def kafka(monkeypatch: pytest.MonkeyPatch) -> Kafka:
     fake_kafka = Kafka()
     use_memory(monkeypatch)
     monkeypatch.setattr(
-        operations, "Cluster", lambda connection, **_options: connected(fake_kafka, connection)
+        operations, "Cluster", lambda connection, **_: connected(fake_kafka, connection)
     )
     monkeypatch.setattr(user_options, "Logins", lambda *_: fake_kafka)
     for name in ("read", "set_credentials", "delete_credentials"):
@@ -297,7 +297,28 @@ def test_a_prune_deletes_what_has_the_prefix_alone(kafka: Kafka) -> None:
     }
 
 
+def test_a_prune_of_a_team_deletes_nothing_that_others_describe(kafka: Kafka) -> None:
+    kafka.memory = cluster()
+    kafka.memory.topics["a.full"] = Log(oldest_ms=1)
+    before = kafka.memory.state()
+    elsewhere = {"topics": [{"name": name} for name in kafka.memory.topics]}
+    both(kafka, {}, prune="a.", elsewhere=elsewhere, kinds=["topics"])
+    assert kafka.memory.state() == before
+
+
 # Refusals
+
+
+def test_another_cluster_than_that_of_the_inventory_is_refused(
+    kafka: Kafka, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(snapshot, "cluster_id", lambda _: "staging")
+    before = kafka.memory.state()
+    result = call(EVERYTHING, cluster_id="production")
+    assert result["failed"]
+    assert "this is cluster staging, and that of the inventory is production" in result["msg"]
+    assert kafka.memory.state() == before
+    assert not call(EVERYTHING, cluster_id="staging").get("failed")
 
 
 def test_all_refusals_are_in_one_message_and_nothing_is_changed(kafka: Kafka) -> None:

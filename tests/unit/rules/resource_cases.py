@@ -394,6 +394,7 @@ REFUSED: list[Case] = [
             ("more than brokers", {"replication": 4}, ("4 replicas", "3")),
             ("none", {"replication": 0}, ("replication of t is 0",)),
             ("no partition", {"partitions": 0}, ("partitions of t is 0",)),
+            ("no number of Kafka's", {"partitions": 2**31}, ("partitions of t is 2147483648",)),
             (
                 "below min ISR",
                 {"replication": 2, "config": {"min.insync.replicas": 3}},
@@ -408,6 +409,7 @@ REFUSED: list[Case] = [
             ("a mapping", {"retention.ms": {"a": 1}}, ("retention.ms",)),
             ("a list of lists", {"cleanup.policy": [["compact"]]}, ("cleanup.policy",)),
             ("a line break", {"compression.type": "lz4\nx"}, ("compression.type",)),
+            ("too long", {"cleanup.policy": ["delete"] * 5000}, ("32767 bytes",)),
             ("a throttle", {"leader.replication.throttled.replicas": "*"}, ("reassignments",)),
         )
     ),

@@ -101,7 +101,9 @@ def plan(
             items.append(_item(acl, SAME if acl in acls else CREATE, source))
     kept = {*principals, *(f"User:{name}" for name in policy.service_users)}
     for acl in acls:
-        if acl not in described and acl.principal not in kept and policy.in_scope(acl.name):
+        if acl in described or acl.principal in kept or not policy.is_unmanaged(KIND, acl):
+            continue
+        if policy.in_scope(acl.name):
             pruned = acl.resource in _PRUNED and acl.name != _ANY_NAME and policy.prunes(acl.name)
             items.append(_item(acl, DELETE if pruned else UNMANAGED))
     return items

@@ -72,7 +72,9 @@ def plan(
         else:
             items.append(_planned(kind, claims[0], configs.get(name, {})))
     for name, current in configs.items():
-        if name in described or not current or not policy.in_scope(name):
+        if name in described or not current or not policy.is_unmanaged(kind, name):
+            continue
+        if not policy.in_scope(name):
             continue
         if kind == GROUPS and policy.prunes(name):
             items.append(_planned(kind, ConfigEntry(name, absent=True), current))

@@ -129,6 +129,15 @@ class Policy:
     """Users whose ACLs and quotas are kept elsewhere."""
     now_ms: int = 0
     """The time, in milliseconds since the epoch."""
+    elsewhere: frozenset[tuple[str, object]] = frozenset()
+    """Kind and key of the resources that entries outside this run describe: those of other teams.
+
+    The key is the name, of an ACL the ACL, of a quota its entity.
+    """
+
+    def is_unmanaged(self, kind: str, key: object) -> bool:
+        """Return whether a resource without an entry in this run has none at all."""
+        return (kind, key) not in self.elsewhere
 
     def in_scope(self, name: str) -> bool:
         """Return whether an unmanaged resource is this run's to report."""

@@ -9,6 +9,7 @@ from ...kafka import canary
 from ...kafka.acls import ANY_HOST
 from ..user_options import USER
 from .items import KINDS, Policy
+from .plan import Desired
 from .topics import DELETE_RECORDS, WORDS
 
 _SOURCE: Mapping[str, Any] = {
@@ -52,20 +53,22 @@ def _entries(options: Mapping[str, Any]) -> dict[str, Any]:
     return {"type": "list", "elements": "dict", "default": [], "options": options}
 
 
-OPTIONS: Mapping[str, Any] = {
-    "resources": {
-        "type": "dict",
-        "default": {},
-        "options": {
-            "topics": _entries(TOPIC),
-            "acls": _entries(ACL),
-            "users": _entries({**USER, **_SOURCE}),
-            "quotas": _entries(QUOTA),
-            "groups": _entries(_CONFIG),
-            "client_metrics": _entries(_CONFIG),
-        },
-        "apply_defaults": True,
+_RESOURCES: Mapping[str, Any] = {
+    "type": "dict",
+    "default": {},
+    "options": {
+        "topics": _entries(TOPIC),
+        "acls": _entries(ACL),
+        "users": _entries({**USER, **_SOURCE}),
+        "quotas": _entries(QUOTA),
+        "groups": _entries(_CONFIG),
+        "client_metrics": _entries(_CONFIG),
     },
+    "apply_defaults": True,
+}
+OPTIONS: Mapping[str, Any] = {
+    "resources": _RESOURCES,
+    "elsewhere": _RESOURCES,
     "kinds": {"type": "list", "elements": "str", "choices": [*KINDS], "default": [*KINDS]},
     "floor": {
         "type": "dict",
@@ -96,4 +99,5 @@ def policy_of(params: Mapping[str, Any], now_ms: int) -> Policy:
         service_topics=frozenset({*params["service_topics"], canary.TOPIC}),
         service_users=frozenset(params["service_users"]),
         now_ms=now_ms,
+        elsewhere=frozenset(Desired.of(params["elsewhere"]).keys()),
     )

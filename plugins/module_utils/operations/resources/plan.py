@@ -6,7 +6,7 @@ Pure: the caller reads the cluster (`reading.py`) and applies the plan (`applica
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -84,6 +84,14 @@ class Desired:
         if problems:
             raise EntriesError(problems)
         return desired
+
+    def keys(self) -> Iterator[tuple[str, object]]:
+        """Yield kind and key of each resource but users: its name, ACL or entity."""
+        yield from (("acls", entry.acl) for entry in self.acls)
+        yield from (("quotas", entry.entity) for entry in self.quotas)
+        yield from (("topics", entry.name) for entry in self.topics)
+        yield from ((GROUPS, entry.name) for entry in self.groups)
+        yield from ((CLIENT_METRICS, entry.name) for entry in self.client_metrics)
 
     def sources(self, kind: str) -> list[Source]:
         """Return who describes resources of a kind."""

@@ -89,7 +89,7 @@ def plan(
         user = dict(pairs).get("user")
         if pairs in described or not current or user in policy.service_users:
             continue
-        if not _in_scope(pairs, policy):
+        if not policy.is_unmanaged(KIND, pairs) or not _in_scope(pairs, policy):
             continue
         if user is not None and policy.prunes(user):
             items.append(_planned(QuotaEntry(pairs, absent=True), current))

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...formats.values import integer
 from ...kafka.topics import Contents, NewTopic, Topic
 from . import values
 from .items import (
@@ -43,6 +42,7 @@ THROTTLE_KEYS = ("leader.replication.throttled.replicas", "follower.replication.
 _CLEANUP, _MIN_ISR = "cleanup.policy", "min.insync.replicas"
 _RETENTION_BYTES, _RETENTION_MS = "retention.bytes", "retention.ms"
 _UNLIMITED = -1
+_LARGEST = 2**63 - 1
 _RECORDS, _OLDER, _KEYS = "records", "older", "keys"
 
 
@@ -173,7 +173,10 @@ def _unmanaged(
     return [
         name
         for name, topic in topics.items()
-        if name not in described and policy.in_scope(name) and not is_internal(name, topic, policy)
+        if name not in described
+        and policy.is_unmanaged(KIND, name)
+        and policy.in_scope(name)
+        and not is_internal(name, topic, policy)
     ]
 
 
@@ -329,8 +332,8 @@ def _low_replication(entry: TopicEntry, policy: Policy) -> Iterable[_Risk]:
 
 
 def _low_min_isr(entry: TopicEntry, topic: Topic | None, policy: Policy) -> Iterable[_Risk]:
-    floor, desired = policy.min_isr_floor, integer(_value(entry, topic, _MIN_ISR))
-    current = integer(topic.effective.get(_MIN_ISR)) if topic else None
+    floor, desired = policy.min_isr_floor, _number(_value(entry, topic, _MIN_ISR))
+    current = _number(topic.effective.get(_MIN_ISR)) if topic else None
     if floor is None or desired is None or desired >= floor:
         return
     if current is None or desired < current:
@@ -360,14 +363,28 @@ def _lower_retention(entry: TopicEntry, topic: Topic, policy: Policy) -> Iterabl
     for key, asks in ((_RETENTION_BYTES, _RECORDS), (_RETENTION_MS, _OLDER)):
         current = _limit(topic.effective.get(key)) if "delete" in before else math.inf
         desired = _limit(_value(entry, topic, key))
-        if desired < current:
-            older = policy.now_ms - int(desired) if asks == _OLDER else None
+        if key in (topic.config or {}) and _value(entry, topic, key) == "":
+            text = f"its {key} becomes the broker's, which this login is not shown"
+            yield _Risk(LOWER_RETENTION, text, _RECORDS)
+        elif desired < current:
+            # A time before 1970 has meanings of its own in Kafka's protocol.
+            older = max(0, policy.now_ms - int(desired)) if asks == _OLDER else None
             yield _Risk(LOWER_RETENTION, f"its {key} becomes {desired:.0f}", asks, older)
 
 
 def _limit(text: str | None) -> float:
-    number = integer(text)
-    return math.inf if number in (None, _UNLIMITED) else float(number)
+    number = _number(text)
+    if number in (None, _UNLIMITED):
+        return math.inf
+    return float(max(-_LARGEST, min(number, _LARGEST)))
+
+
+def _number(text: str | None) -> int | None:
+    """Return a number as Kafka reads it: between blanks, in the digits of any script."""
+    try:
+        return int(text or "")
+    except ValueError:
+        return None
 
 
 def _value(entry: TopicEntry, topic: Topic | None, key: str) -> str | None:

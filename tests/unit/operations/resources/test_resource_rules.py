@@ -8,7 +8,13 @@ from typing import Any
 
 import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.acls import Acl
-from ansible_collections.millrace.streaming.plugins.module_utils.operations.resources import values
+from ansible_collections.millrace.streaming.plugins.module_utils.operations.resources import (
+    plan as planning,
+)
+from ansible_collections.millrace.streaming.plugins.module_utils.operations.resources import (
+    reading,
+    values,
+)
 from ansible_collections.millrace.streaming.plugins.module_utils.operations.resources.items import (
     Item,
     Policy,
@@ -27,7 +33,9 @@ from ansible_collections.millrace.streaming.plugins.module_utils.operations.reso
 
 from tests.unit.operations.resources.memory import (
     DAY_MS,
+    DEFAULTS,
     NOW_MS,
+    Asking,
     Log,
     Memory,
     apply,
@@ -90,6 +98,10 @@ COMPACT = {"config": {"cleanup.policy": "compact"}}
         (Log(), SHORT, ()),
         (Log(oldest_ms=RECENT), SHORT, ()),
         (Log(oldest_ms=OLD), SHORT, ("lower-retention",)),
+        (Log(oldest_ms=OLD), {"config": {"retention.ms": f" {DAY_MS} "}}, ("lower-retention",)),
+        (Log(oldest_ms=OLD), {"config": {"retention.ms": "\u0661"}}, ("lower-retention",)),
+        (Log(oldest_ms=RECENT), {"config": {"retention.bytes": " 1"}}, ("lower-retention",)),
+        (Log(oldest_ms=OLD), {"config": {"retention.ms": "9" * 4000}}, ()),
         (Log(oldest_ms=OLD), {"config": {"retention.ms": str(9 * DAY_MS)}}, ()),
         (Log(oldest_ms=OLD), {"config": {"retention.ms": "-1"}}, ()),
         (
@@ -119,6 +131,7 @@ COMPACT = {"config": {"cleanup.policy": "compact"}}
         ),
         (Log(), {"config": {"min.insync.replicas": "1"}}, ()),
         (None, {"config": {"min.insync.replicas": "1"}}, ("lower-min-isr",)),
+        (None, {"config": {"min.insync.replicas": " 1"}}, ("lower-min-isr",)),
         (None, {"config": {"min.insync.replicas": "2"}}, ()),
         (None, {"replication": 2}, ("lower-replication",)),
         (None, {"replication": 3}, ()),
@@ -383,6 +396,44 @@ def test_a_prune_deletes_no_acl_of_the_cluster_and_of_all_names(prune: str) -> N
 def test_a_prune_deletes_nothing_that_has_an_entry() -> None:
     plan = planned(everything(), replace(POLICY, prune="a.x"), topics=[{"name": "a.x"}])
     assert by_action(plan, "topics") == {"same": ["a.x"], "unmanaged": ["b.x"]}
+
+
+def test_a_default_that_is_not_shown_may_be_lower(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(DEFAULTS, "retention.ms", "")
+    kept = {"retention.ms": "-1"}
+    item = topic_item(Log(oldest_ms=RECENT, config=kept))
+    assert item.needs == ("lower-retention",)
+    assert "not shown" in item.reason
+    assert not topic_item(Log(oldest_ms=RECENT, config=kept), config=kept).needs
+    assert not topic_item(Log(oldest_ms=RECENT)).needs
+    assert not topic_item(Log(config=kept)).needs
+
+
+def test_a_retention_of_ages_asks_for_no_time_before_1970() -> None:
+    memory = Memory(topics={"t": Log(config={"retention.ms": "-1"})})
+    desired = Desired.of({"topics": [{"name": "t", "config": {"retention.ms": 2**63 - 1}}]})
+    cluster = reading.read(Asking(memory), ["topics"], desired)
+    (question,) = planning.questions(desired, cluster, POLICY).values()
+    assert question.older_than_ms == 0
+
+
+def test_what_others_describe_is_neither_unmanaged_nor_pruned() -> None:
+    others = Desired.of(
+        {
+            "topics": [{"name": "a.x"}],
+            "acls": [
+                {"principal": "User:etl", "resource": "topic", "name": "a.x", "operation": "write"}
+            ],
+            "quotas": [{"entity": {"user": "a.u"}}, {"entity": {"client_id": "a.c"}}],
+            "groups": [{"name": "a.g"}],
+            "client_metrics": [{"name": "a.m"}],
+        }
+    )
+    policy = replace(POLICY, scope=("a.",), prune="a.", elsewhere=frozenset(others.keys()))
+    memory = everything()
+    memory.topics["a.y"] = Log()
+    plan = planned(memory, policy)
+    assert [(item.name, item.action) for item in plan.items] == [("a.y", "delete")]
 
 
 def test_a_prune_outside_the_scope_is_refused() -> None:

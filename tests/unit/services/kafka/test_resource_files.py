@@ -65,6 +65,15 @@ def test_entries_have_their_team_and_their_line(tmp_path: Path) -> None:
     assert topic.owner == "orders"
 
 
+def test_a_text_at_which_a_broker_ends_the_connection_is_a_problem(tmp_path: Path) -> None:
+    text = "groups:\n  - name: orders.{}\n    config: {{a: b}}\n"
+    assert not read(tmp_path, text.format("x" * (files.LONGEST - 7))).problems
+    for long in ("x" * files.LONGEST, "é" * (files.LONGEST // 2)):
+        resources = read(tmp_path, text.format(long))
+        assert lines(resources) == ["orders.yml:2"]
+        assert "32767 bytes" in texts(resources)
+
+
 def test_the_platform_file_has_entries_of_any_owner(tmp_path: Path) -> None:
     platform = f"{PLATFORM}topics:\n  - {{name: a, owner: payments}}\n  - name: b\n"
     resources = read(tmp_path, "topics: []", platform)

@@ -20,6 +20,8 @@ from .entries import PLATFORM, Entry, FileProblem, ResourceFiles, Team
 SUFFIXES = (".yml", ".yaml")
 LARGEST = 4 * 1024 * 1024
 """Bytes of a file; the largest that anybody has written is a hundredth of it."""
+LONGEST = 32_767
+"""Bytes of a text in Kafka's protocol; a broker ends the connection at a longer one."""
 DEEPEST = 12
 """Levels of lists and mappings; the deepest entry, a grant of a user, has six."""
 _SHOWN = 80
@@ -362,6 +364,9 @@ def _misread_scalar(path: Path, node: yaml.ScalarNode, option: Option) -> Iterat
     elif node.tag in (_INTEGER, _FLOAT) and _is_other_number(node, is_text=is_text):
         fix = "Quote it." if is_text else "Write the number in decimal digits."
         yield FileProblem(where, f"YAML reads {shown} as another number.", fix)
+    elif len(text) > LONGEST or len(text.encode(errors="replace")) > LONGEST:
+        fix = "Shorten it."
+        yield FileProblem(where, f"It has more than {LONGEST} bytes, Kafka's limit.", fix)
     elif "{{" in text or "{%" in text:
         fix = (
             "Write the value: files of resources are no templates. Variables are for the inventory."

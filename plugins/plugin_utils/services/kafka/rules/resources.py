@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from .....module_utils.formats.values import integer, listing, mapping, sequence
+from .....module_utils.formats.values import integer, listing, mapping, property_text, sequence
 from .....module_utils.kafka import canary
 from ....cluster.cluster import Cluster
 from ....cluster.registry import KAFKA_USERS
@@ -17,6 +17,7 @@ from ....services.connect.model import internal_topics, leader_transactional_id
 from ....services.schema_registry import model as schema_registry
 from ..resources import grants, merged
 from ..resources.entries import DEFAULT_ENTITY, Entry, FileProblem, Team
+from ..resources.files import LONGEST
 from ..security import NODES
 from .principals import super_users
 from .users import HOST_FIX, wrong_grants, wrong_host, wrong_name
@@ -30,6 +31,8 @@ _THROTTLES = (
     "follower.replication.throttled.replicas",
     "leader.replication.throttled.replicas",
 )
+_MOST = {"replication": 2**15 - 1, "partitions": 2**31 - 1}
+"""The largest numbers in CreateTopics; a client sends nothing with a larger one, and waits."""
 _RATES = "Set a number above 0, or delete the entry and give it state: absent."
 
 
@@ -278,9 +281,10 @@ def _topic_replication(cluster: Cluster, entries: list[Entry]) -> Findings:
             problem = f"{entry.name} needs {replication} replicas, and there are {brokers} brokers."
             yield Finding(problem, f"Set replication: {brokers}, or add brokers.", entry.where)
         for key, value in (("replication", replication), ("partitions", partitions)):
-            if value is not None and value < 1:
+            if value is not None and not 1 <= value <= _MOST[key]:
                 problem = f"{key} of {entry.name} is {value}."
-                yield Finding(problem, "Set 1 or more, or delete it for the default.", entry.where)
+                fix = f"Set 1 to {_MOST[key]}, or delete it for the default."
+                yield Finding(problem, fix, entry.where)
         min_isr = integer(config.get("min.insync.replicas"))
         if replication is not None and min_isr is not None and min_isr > replication >= 1:
             problem = f"{entry.name} has min.insync.replicas {min_isr} and {replication} replicas."
@@ -303,6 +307,9 @@ def _topic_config(_: Cluster, entries: list[Entry]) -> Findings:
             elif not all(str(part).isprintable() for part in parts):
                 problem = f"{text} has characters that cannot be seen."
                 yield Finding(problem, "Delete them.", entry.where)
+            elif len((property_text(value) or "").encode(errors="replace")) > LONGEST:
+                problem = f"{text} has more than {LONGEST} bytes, Kafka's limit."
+                yield Finding(problem, "Shorten it.", entry.where)
             elif key in _THROTTLES and entry.kind == "topics":
                 problem = f"{text} belongs to reassignments, which delete it at their end."
                 yield Finding(problem, "Delete it.", entry.where)
