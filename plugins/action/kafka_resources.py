@@ -29,6 +29,8 @@ from .client_config import refuse_unknown
 
 FILES = ("The description of resources has", "nothing was changed")
 _ON_THE_CONTROL_NODE = ("team", "client_config", "json")
+_WRITTEN = ("changed", "failed", "msg", "counts", "plan", "unmanaged", "hidden", "findings")
+"""What the file of a plan has of the result."""
 _LOGIN = ("sasl.", "bootstrap.servers")
 
 
@@ -57,7 +59,8 @@ class ActionModule(Action):
         resources = self._resources(args["team"], None if client_config else self._broker())
         options = {**resources, **self.connection(client_config), **self._explicit()}
         result = self.call(options)
-        text = json.dumps(plain(result), indent=2)
+        shown = {key: plain(result[key]) for key in _WRITTEN if key in result}
+        text = json.dumps(shown, indent=2)
         write(args["json"], f"{text}\n", "the plan")
         return result
 
