@@ -64,13 +64,14 @@ def test_files_of_teams_are_accepted(tmp_path: Path) -> None:
     assert not problems(place)
     broker = resolve(from_directory(place)).brokers[0]
     operations = {
-        user["name"]: {
+        user.name: {
             word
-            for grant in user.get("grants", [])
+            for grant in user.grants
             if grant.get("topic") == "orders.paid"
             for word in grant["operations"]
         }
-        for user in broker.settings["kafka_users"]
+        for user in broker.security.users
+        if user.name.startswith(("orders-", "billing-"))
     }
     assert operations == {
         "orders-admin": set(),

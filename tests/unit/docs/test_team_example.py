@@ -35,10 +35,10 @@ def test_its_files_are_accepted_by_the_platform(tmp_path: Path) -> None:
     (folder / "kafka.yml").write_text(yaml.safe_dump(variables))
     cluster = resolve(from_directory(folder.parent))
     assert not [problem.rule for problem in check_cluster(RULES, cluster)]
-    users = {user["name"]: user for user in cluster.brokers[0].settings["kafka_users"]}
+    users = {user.name: user for user in cluster.brokers[0].security.users}
     prefixes = {
         (kind, grant[kind])
-        for grant in users["orders-pipeline"]["grants"]
+        for grant in users["orders-pipeline"].grants
         for kind in ("topic", "group", "transactional_id")
         if kind in grant and grant["operations"] == ["all"] and grant["pattern"] == "prefixed"
     }

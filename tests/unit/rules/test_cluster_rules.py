@@ -348,9 +348,25 @@ def test_no_rule_fails_on_malformed_input(junk: object) -> None:
 
 
 JUNK_IN_FILES = (
-    "", "~", "''", "x", "-1", "2.5", "true", "[]", "[~, x, {}, [1]]", "{a: [1]}", "{1: {}}",
-    '"a\\nb\\u202e"', ".nan", "-.inf", "'*'", "<default>", "2026-01-31", "9" * 5000,
-)  # fmt: skip
+    "",
+    "~",
+    "''",
+    "x",
+    "-1",
+    "2.5",
+    "true",
+    "[]",
+    "[~, x, {}, [1]]",
+    "{a: [1]}",
+    "{1: {}}",
+    '"a\\nb\\u202e"',
+    ".nan",
+    "-.inf",
+    "'*'",
+    "<default>",
+    "2026-01-31",
+    "9" * 5000,
+)
 
 
 def test_no_rule_fails_on_files_with_malformed_entries() -> None:
