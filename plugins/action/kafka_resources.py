@@ -28,7 +28,6 @@ from ..plugin_utils.services.kafka.security import ADMIN, NODES
 from .client_config import refuse_unknown
 
 FILES = ("The description of resources has", "nothing was changed")
-_ON_THE_CONTROL_NODE = ("team", "client_config", "json")
 _WRITTEN = ("changed", "failed", "msg", "counts", "plan", "unmanaged", "hidden", "findings")
 """What the file of a plan has of the result."""
 _LOGIN = ("sasl.", "bootstrap.servers")
@@ -36,6 +35,8 @@ _LOGIN = ("sasl.", "bootstrap.servers")
 
 class ActionModule(Action):
     """Call the module on the control node, with what the inventory and files describe."""
+
+    OWN = frozenset({"team", "client_config", "json"})
 
     def act(self, args: dict[str, Any]) -> dict[str, Any]:
         """Run the task."""
@@ -67,7 +68,7 @@ class ActionModule(Action):
     def _explicit(self) -> dict[str, Any]:
         """Return the task's options that the module takes as they are."""
         options = self._task.args.items()
-        return {key: value for key, value in options if key not in _ON_THE_CONTROL_NODE}
+        return {key: value for key, value in options if key not in self.OWN}
 
     def _broker(self) -> KafkaNode | None:
         return next(iter(self.cluster.brokers), None)

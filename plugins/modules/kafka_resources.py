@@ -62,6 +62,7 @@ options:
     type: list
     elements: str
     choices: [topics, acls, users, quotas, groups, client_metrics]
+    default: [topics, acls, users, quotas, groups, client_metrics]
   team:
     description: The one owner whose resources are compared. What is unmanaged is then reported of
       the prefixes of that team alone.
@@ -73,6 +74,7 @@ options:
   prune:
     description: Beginning of names of unmanaged resources to delete.
     type: str
+    default: ""
   findings:
     description: Whether to return, as C(findings), what is weak about the resources, described or
       not. These are topics below the profile or with all replicas in one rack, ACLs of nobody,
@@ -84,6 +86,7 @@ options:
     type: list
     elements: str
     choices: [delete-records]
+    default: []
   json:
     description: File on the control node for the plan and the result, also of a run that is refused.
     type: path

@@ -222,7 +222,7 @@ def test_options_are_documented_as_they_are(name: str, monkeypatch: pytest.Monke
     modelled = {
         key: {**option, "default": None} for key, option in specs.items() if key in of_model(name)
     }
-    taken = {key: option for key, option in {**specs, **modelled}.items() if key in documented}
+    taken = {key: option for key, option in {**specs, **modelled}.items() if key in handed}
     assert not differences(handed, taken)
 
 
