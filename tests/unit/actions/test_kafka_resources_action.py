@@ -102,10 +102,10 @@ def test_the_module_gets_the_id_of_the_inventorys_cluster(
 
 
 def test_a_prune_where_nothing_is_described_is_refused(tmp_path: Path) -> None:
-    nothing = {"platform": {"teams": PLATFORM["teams"]}, "orders": {"topics": []}}
+    teams, nothing = {"teams": PLATFORM["teams"]}, {"topics": []}
     with pytest.raises(AnsibleActionFail, match="nothing is described"):
-        resources(tmp_path, prune="orders.", **nothing)
-    assert names(resources(tmp_path, **nothing)["resources"]["topics"]) == set()
+        resources(tmp_path, teams, nothing, prune="orders.")
+    assert not names(resources(tmp_path, teams, nothing)["resources"]["topics"])
 
 
 def test_a_prune_with_a_part_of_an_inventory_is_refused(tmp_path: Path) -> None:
