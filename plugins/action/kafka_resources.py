@@ -29,6 +29,7 @@ from .client_config import refuse_unknown
 
 FILES = ("The description of resources has", "nothing was changed")
 _ON_THE_CONTROL_NODE = ("team", "client_config", "json")
+_OF_ANSIBLE = ("exception", "invocation")
 _LOGIN = ("sasl.", "bootstrap.servers")
 
 
@@ -57,7 +58,9 @@ class ActionModule(Action):
         resources = self._resources(args["team"], None if client_config else self._broker())
         options = {**resources, **self.connection(client_config), **self._explicit()}
         result = self.call(options)
-        text = json.dumps(plain(result), indent=2)
+        # Of a failure Ansible's result has the exception as an object of its own.
+        shown = {key: value for key, value in result.items() if key not in _OF_ANSIBLE}
+        text = json.dumps(plain(shown), indent=2, default=str)
         write(args["json"], f"{text}\n", "the plan")
         return result
 
