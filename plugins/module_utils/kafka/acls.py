@@ -17,6 +17,8 @@ from .requests import batches, send
 ANY_HOST = "*"
 CLUSTER_NAME = "kafka-cluster"
 _ANY = 1
+_ONE_BY_ONE = 20
+"""How many principals are asked about in a request each: a broker compares each with all ACLs."""
 _SECURITY_DISABLED = 54
 _RESOURCES = {
     "topic": 2,
@@ -77,6 +79,11 @@ def read(admin: Any, principals: Iterable[str]) -> frozenset[Acl] | None:
         RefusedError: Kafka refuses to show them.
 
     """
+    principals = list(principals)
+    if len(principals) > _ONE_BY_ONE:
+        everybodys = read_all(admin)
+        named = frozenset(principals)
+        return everybodys and frozenset(acl for acl in everybodys if acl.principal in named)
     acls: set[Acl] = set()
     for principal in principals:
         described = _described(admin, principal)

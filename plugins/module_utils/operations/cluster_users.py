@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -21,6 +22,7 @@ from .users import Change, Scram, User
 
 POLL_SECONDS = 0.2
 SHOWN_SECONDS = 30
+LOGINS_AT_ONCE = 8
 REFUSED = (
     "Kafka does not accept the password that Millrace has generated for it, and may have a newer "
     "one. Copy the directory of secrets from the control node that was used last, or make a new "
@@ -70,15 +72,25 @@ class Users:
             raise UsersNotShownError(str(error)) from error
         if existing_acls is None and (problem := users.without_authorizer(desired)):
             raise FailedError(problem)
+
+        def is_accepted(user: User) -> bool:
+            return self._accepted(user, credentials[user.name], everywhere=everywhere)
+
+        # A login is mostly waiting, for the network and for the broker's own computation.
+        with ThreadPoolExecutor(max_workers=LOGINS_AT_ONCE) as pool:
+            accepted = [*pool.map(is_accepted, desired)]
+        by_principal: dict[str, list[Acl]] = {}
+        for acl in existing_acls or ():
+            by_principal.setdefault(acl.principal, []).append(acl)
         return [
             users.change(
                 user,
                 credentials[user.name],
-                existing_acls or (),
+                by_principal.get(user.principal, ()),
                 self._scram,
-                accepted=self._accepted(user, credentials[user.name], everywhere=everywhere),
+                accepted=password_accepted,
             )
-            for user in desired
+            for user, password_accepted in zip(desired, accepted)
         ]
 
     def apply(self, changes: Sequence[Change]) -> None:

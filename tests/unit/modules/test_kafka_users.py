@@ -93,7 +93,7 @@ class Listener:
 def kafka(monkeypatch: pytest.MonkeyPatch) -> Kafka:
     fake_kafka = Kafka()
     monkeypatch.setattr(operations, "connection_of", lambda _: None)
-    monkeypatch.setattr(operations, "Cluster", lambda _: fake_kafka)
+    monkeypatch.setattr(operations, "Cluster", lambda _, **_options: fake_kafka)
     monkeypatch.setattr(
         user_options, "Logins", lambda _, mechanism: Listener(fake_kafka, mechanism)
     )

@@ -574,7 +574,7 @@ REFUSED: list[Case] = [
                 "of nobody",
                 {"same_grants_as": "gone"},
                 (),
-                ("other", "gone", "app", "kafka_users of"),
+                ("other", "gone", "app", "kafka_users[other] of"),
             ),
             ("of itself", {"same_grants_as": "other"}, (), ("other", "none of its own", "app")),
             (

@@ -19,6 +19,9 @@ from ansible_collections.millrace.streaming.plugins.plugin_utils.rules.engine im
     report_lines,
     warnings,
 )
+from ansible_collections.millrace.streaming.plugins.plugin_utils.services.kafka.resources import (
+    KINDS,
+)
 
 from tests.unit.rules import (
     certificate_cases,
@@ -342,6 +345,35 @@ def test_no_rule_fails_on_malformed_input(junk: object) -> None:
     for draft in drafts:
         problems = check_cluster(RULES, draft.cluster())
         assert [*report_lines(problems, "The inventory has", "no host was touched")]
+
+
+JUNK_IN_FILES = (
+    "", "~", "''", "x", "-1", "2.5", "true", "[]", "[~, x, {}, [1]]", "{a: [1]}", "{1: {}}",
+    '"a\\nb\\u202e"', ".nan", "-.inf", "'*'", "<default>", "2026-01-31", "9" * 5000,
+)  # fmt: skip
+
+
+def test_no_rule_fails_on_files_with_malformed_entries() -> None:
+    texts = {}
+    for name in ("platform", "orders"):
+        lines = ["teams: {orders: {prefixes: [orders.]}}"] if name == "platform" else []
+        for kind, variable in KINDS.items():
+            lines.append(f"{kind}:")
+            for key in (*documented()[variable]["options"], "unknown"):
+                others = {"name": "orders.x", "user": "app", "topic": "orders.x", "role": "admin"}
+                others = {other: text for other, text in others.items() if other != key}
+                pairs = [
+                    f"{k}: {v}" for k, v in others.items() if k in documented()[variable]["options"]
+                ]
+                for junk in JUNK_IN_FILES:
+                    lines.append(f"  - {{{', '.join([*pairs, f'{key}: {junk}'])}}}")
+                    lines.append(f"  - {{{key}: {junk}}}")
+        texts[name] = "\n".join(lines)
+    without_nodes = Draft().drop_group("kafka_brokers").drop_group("kafka_controllers")
+    for draft in (Draft().variable("kafka_security", "standard"), without_nodes):
+        problems = check_cluster(RULES, draft.resources(**texts).cluster())
+        report = [line for _, line in report_lines(problems, "The files have", "nothing changed")]
+        assert [line for line in report if not line.isprintable()] == []
 
 
 def test_problem_is_plain_data() -> None:

@@ -28,7 +28,7 @@ def file(*entries: tuple[str, dict[str, Any]]) -> ResourceFiles:
         Entry(kind, values, f"orders.yml:{line}", ORDERS)
         for line, (kind, values) in enumerate(entries, start=1)
     ]
-    return ResourceFiles("/resources", {"orders": ORDERS}, tuple(listed))
+    return ResourceFiles("/resources", {"orders": ORDERS}, entries=tuple(listed))
 
 
 def module_grants(name: str, **variables: Any) -> list[dict[str, Any]]:

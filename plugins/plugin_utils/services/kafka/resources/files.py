@@ -191,8 +191,8 @@ def _teams(
             fix = "Write each team as a key with its prefixes."
             problems.append(FileProblem(_at(path, key.start_mark.line + 1), text, fix))
             continue
-        parts = {str(name.value): TEAMS for name, _ in node.value}
-        problems += _misread(path, node, {"type": "dict", "options": parts})
+        options = {str(name.value): TEAMS for name, _ in node.value}
+        problems += _misread(path, node, {"type": "dict", "options": options})
         for name, value in node.value:
             where, team = _at(path, name.start_mark.line + 1), _shown(name)
             values, errors = _convert(f"teams[{team}]", value, TEAMS)
@@ -212,6 +212,7 @@ def _minimum(
     """Return what platform.yml wants of a topic at least."""
     for key, node in root.value if root else ():
         if key.value == "minimum":
+            problems += _misread(path, node, MINIMUM)
             values, errors = _convert("minimum", node, MINIMUM)
             where = _at(path, key.start_mark.line + 1)
             fix = "Set replication and min_isr to numbers."
