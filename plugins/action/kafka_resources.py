@@ -30,6 +30,7 @@ from .client_config import refuse_unknown
 FILES = ("The description of resources has", "nothing was changed")
 _WRITTEN = ("changed", "failed", "msg", "counts", "plan", "unmanaged", "hidden", "findings")
 """What the file of a plan has of the result."""
+_ON_THE_CONTROL_NODE = ("team", "client_config", "json")
 _LOGIN = ("sasl.", "bootstrap.servers")
 
 

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ..module_utils.formats.values import visible
 from ..module_utils.host.retry import retried
 from ..module_utils.kafka import contents, snapshot, users
 from ..module_utils.kafka.acls import Acl
@@ -179,7 +180,8 @@ class Run:
         lines = [*findings.below_profile(topics, floor), *findings.in_one_rack(topics, racks)]
         if cluster.acls is not None:
             lines += self._findings_of_users(cluster.acls)
-        return [*lines, *findings.abandoned_groups(details["groups"])]
+        lines += findings.abandoned_groups(details["groups"])
+        return [visible(line) for line in lines]
 
     def _findings_of_users(self, acls: Collection[Acl]) -> list[str]:
         try:

@@ -3,21 +3,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ..module_utils.formats.values import visible
 from ..module_utils.kafka import users
+from ..module_utils.kafka.acls import Acl
 from ..module_utils.kafka.answers import RefusedError, UnsupportedError
 from ..module_utils.kafka.client import Cluster
 from ..module_utils.operations import options
 from ..module_utils.operations import users as user_lines
 from ..module_utils.operations.resources import export, reading
-from ..module_utils.operations.resources.items import KINDS
+from ..module_utils.operations.resources.items import KINDS, label
 from ..module_utils.operations.resources.options import OPTIONS as RESOURCES
 from ..module_utils.operations.resources.options import policy_of
-from ..module_utils.operations.resources.plan import Desired
+from ..module_utils.operations.resources.plan import ClusterResources, Desired
+from ..module_utils.operations.resources.quotas import entity_name
 from ..module_utils.operations.resources.topics import is_internal
 from ..module_utils.operations.user_options import harmless
 
@@ -43,7 +46,7 @@ resources:
   returned: success
   type: dict
 left_out:
-  description: ACLs that a file of resources cannot have, each as a line.
+  description: What a file of resources cannot have, each as a line.
   returned: success
   type: list
   elements: str
@@ -88,10 +91,23 @@ def work(module: AnsibleModule, cluster: Cluster) -> dict[str, Any]:
     return {
         "changed": False,
         "resources": {kind: entries for kind, entries in resources.items() if entries},
-        "left_out": [user_lines.acl_line(acl) for acl in left_out],
+        "left_out": [*map(visible, _left_out(existing, left_out))],
         "hidden": hidden,
         "users": _users(cluster),
     }
+
+
+def _left_out(existing: ClusterResources, acls: Iterable[Acl]) -> Iterator[str]:
+    """Yield what a file of resources cannot have."""
+    yield from (user_lines.acl_line(acl) for acl in acls)
+    for pairs in existing.quotas or ():
+        if not all(name is None or export.has_form(name) for _, name in pairs):
+            yield label("quotas", entity_name(pairs))
+    for kind, configs in (
+        ("groups", existing.groups),
+        ("client_metrics", existing.client_metrics),
+    ):
+        yield from (label(kind, name) for name in configs or () if not export.has_form(name))
 
 
 def _users(cluster: Cluster) -> dict[str, list[str]]:

@@ -108,6 +108,19 @@ def one_line(text: str) -> str:
     return " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
 
 
+def visible(text: str) -> str:
+    r"""Return a text with an escape, such as \x1b, for each character that cannot be seen.
+
+    What others have written, such as names in a cluster, then neither ends a line nor controls a
+    terminal.
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text
+    )
+
+
 def yaml_type(value: object) -> str:
     """Name the type that YAML gave a value."""
     for kind, name in _YAML_TYPES.items():

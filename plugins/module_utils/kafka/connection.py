@@ -16,6 +16,7 @@ from ..formats.properties import parse_properties
 from ..formats.values import property_text
 
 _JAAS = re.compile(r"""(username|password)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;"]+))""")
+_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 _SCRAM_MODULE = "org.apache.kafka.common.security.scram.ScramLoginModule"
 _STORES = {
@@ -96,10 +97,14 @@ class Connection:
         """Return kafka-python's keyword arguments of the security that the properties describe.
 
         Raises:
-            ConnectionDescriptionError: a store is not PEM, or a mechanism or user is missing.
+            ConnectionDescriptionError: a store is not PEM, a mechanism or user is missing, or there
+                is no such protocol.
 
         """
         protocol = self.properties.get("security.protocol") or "PLAINTEXT"
+        if protocol not in _PROTOCOLS:
+            text = f"security.protocol is {protocol}: it must be one of {', '.join(_PROTOCOLS)}"
+            raise ConnectionDescriptionError(text)
         settings: dict[str, Any] = {"security_protocol": protocol}
         if protocol.endswith("SSL"):
             settings |= self.stores()

@@ -21,6 +21,8 @@ MECHANISMS = {"SCRAM-SHA-256": 1, "SCRAM-SHA-512": 2}
 ITERATIONS = range(4096, 16384 + 1)
 """What Kafka takes (ScramMechanism, ScramControlManager)."""
 _RESOURCE_NOT_FOUND = 91
+_ASKED = 3
+"""Brokers that are asked why none of them lets a client in."""
 
 
 @dataclass(frozen=True)
@@ -167,6 +169,21 @@ class Logins:
         if not answered:
             raise UnavailableError("; ".join(reasons))
         return True
+
+
+def refuses_login(connection: Connection) -> bool:
+    """Return whether a broker refuses the user of a connection, which is no user of SASL else.
+
+    An admin client does not tell a wrong password from a broker that does not answer.
+    """
+    if not connection.properties.get("security.protocol", "").startswith("SASL_"):
+        return False
+    for address in connection.bootstrap[:_ASKED]:
+        try:
+            return not _log_in(connection.at(address))
+        except (library.errors.KafkaError, OSError, ValueError):
+            continue
+    return False
 
 
 def _log_in(connection: Connection) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 from ansible.module_utils.basic import AnsibleModule
 
 from ..host import operation_file
-from ..kafka import canary, library
+from ..kafka import canary, library, users
 from ..kafka.client import REQUEST_MS, Cluster, UnavailableError
 from ..kafka.connection import Connection, ConnectionDescriptionError
 from .gate import Expected, Policy
@@ -90,7 +90,8 @@ def run(
     spec = {**CLIENT, **argument_spec}
     module = AnsibleModule(argument_spec=spec, supports_check_mode=True, **keywords)
     try:
-        cluster = Cluster(connection_of(module.params), request_ms=request_ms)
+        connection = connection_of(module.params)
+        cluster = Cluster(connection, request_ms=request_ms)
     except (library.NoLibraryError, ConnectionDescriptionError) as error:
         module.fail_json(msg=str(error))
     try:
@@ -98,6 +99,9 @@ def run(
     except FailedError as error:
         module.fail_json(msg=str(error))
     except UnavailableError as error:
+        if users.refuses_login(connection):
+            text = "Kafka refuses the login of the client properties: correct user or password"
+            module.fail_json(msg=f"{text}, or the sasl.mechanism for which the user has one")
         module.fail_json(msg=f"no broker answers ({error}): see the brokers' journals")
     finally:
         cluster.close()

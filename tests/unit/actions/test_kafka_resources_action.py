@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 import yaml
 from ansible.errors import AnsibleActionFail
 
-from tests.unit.in_process import AnsibleRun, Answer
+from tests.unit.in_process import AnsibleRun, Answer, Module
 
 pytestmark = pytest.mark.usefixtures("local_tmp")
 
@@ -40,6 +41,7 @@ def resources(
     orders: dict[str, Any] = TEAM,
     rest: str = "",
     variables: dict[str, Any] | None = None,
+    module: Module = answer,
     **options: Any,
 ) -> Answer:
     """The options that the module gets, with the files of a platform and of a team."""
@@ -63,9 +65,9 @@ def resources(
     inventory = place / "inventory" / "hosts.yml"
     inventory.parent.mkdir(exist_ok=True)
     inventory.write_text(yaml.safe_dump(document) + rest)
-    ansible = AnsibleRun(inventory, answer)
+    ansible = AnsibleRun(inventory, module)
     options = {"client_config": str(login), **options}
-    result: Answer = ansible.task("kafka_resources", "localhost", **options)["args"]
+    result: Answer = ansible.task("kafka_resources", "localhost", **options).get("args", {})
     return result
 
 
@@ -102,13 +104,27 @@ def test_the_module_gets_the_id_of_the_inventorys_cluster(
 
 
 def test_a_prune_where_nothing_is_described_is_refused(tmp_path: Path) -> None:
-    nothing = {"platform": {"teams": PLATFORM["teams"]}, "orders": {"topics": []}}
+    teams: dict[str, Any] = {"teams": PLATFORM["teams"]}
+    nothing: dict[str, Any] = {"topics": []}
     with pytest.raises(AnsibleActionFail, match="nothing is described"):
-        resources(tmp_path, prune="orders.", **nothing)
-    assert names(resources(tmp_path, **nothing)["resources"]["topics"]) == set()
+        resources(tmp_path, teams, nothing, prune="orders.")
+    assert not names(resources(tmp_path, teams, nothing)["resources"]["topics"])
 
 
 def test_a_prune_with_a_part_of_an_inventory_is_refused(tmp_path: Path) -> None:
     broken = "\nkafka_controllers: [\n"
     with pytest.raises(AnsibleActionFail, match="read in part only"):
         resources(tmp_path, prune="orders.", rest=broken)
+
+
+def test_the_plan_of_a_failure_is_written_without_what_ansible_adds(tmp_path: Path) -> None:
+    """As ansible-core gives it: the exception is an object, the options are all there."""
+    failure = {
+        "failed": True,
+        "msg": "no broker answers",
+        "exception": object(),
+        "invocation": {"module_args": {}},
+    }
+    plan = tmp_path / "plan.json"
+    resources(tmp_path, module=lambda *_: failure, json=str(plan))
+    assert json.loads(plan.read_text()) == {"failed": True, "msg": "no broker answers"}

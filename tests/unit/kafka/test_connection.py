@@ -211,3 +211,9 @@ def test_a_name_is_sent_as_scram_has_it() -> None:
     plain = {"security_protocol": "SASL_SSL", "sasl_mechanism": "PLAIN"}
     jaas = 'PlainLoginModule required username="a=b" password="p";'
     assert security(**plain, sasl_jaas_config=jaas)["sasl_plain_username"] == "a=b"
+
+
+@pytest.mark.parametrize("protocol", ["SASL_PLAINTXT", "sasl_ssl", "TLS"])
+def test_a_protocol_that_kafka_does_not_have_is_refused(protocol: str) -> None:
+    with pytest.raises(ConnectionDescriptionError, match=f"security.protocol is {protocol}: "):
+        Connection.of({"security.protocol": protocol}, ["k1:9092"]).security()

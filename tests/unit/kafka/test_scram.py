@@ -148,6 +148,15 @@ def test_only_the_right_password_is_accepted(mechanism: str, name: str) -> None:
         assert not logins.accepted("other", 'p"\\ä,=')
 
 
+def test_a_refused_login_is_told_from_a_broker_that_does_not_answer() -> None:
+    with SaslBroker({"a": "x"}) as broker:
+        connection = Connection(("127.0.0.1:1", broker.address), broker.properties)
+        assert users.refuses_login(connection.as_user("SCRAM-SHA-512", "a", "wrong"))
+        assert not users.refuses_login(connection.as_user("SCRAM-SHA-512", "a", "x"))
+        assert not users.refuses_login(connection.at("127.0.0.1:1"))
+        assert not users.refuses_login(Connection((broker.address,)))
+
+
 def test_one_broker_or_all_that_answer_must_accept_it() -> None:
     with SaslBroker({"a": "new"}) as new, SaslBroker({"a": "old"}) as old:
         first = Logins(

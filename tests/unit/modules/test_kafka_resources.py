@@ -309,6 +309,15 @@ def test_a_prune_of_a_team_deletes_nothing_that_others_describe(kafka: Kafka) ->
 # Refusals
 
 
+def test_a_refused_login_is_no_broker_that_does_not_answer(
+    kafka: Kafka, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kafka.up = 1000
+    assert "no broker answers" in call(EVERYTHING)["msg"]
+    monkeypatch.setattr(adapter, "refuses_login", lambda _: True)
+    assert "refuses the login of the client properties" in call(EVERYTHING)["msg"]
+
+
 def test_another_cluster_than_that_of_the_inventory_is_refused(
     kafka: Kafka, monkeypatch: pytest.MonkeyPatch
 ) -> None:

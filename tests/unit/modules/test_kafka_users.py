@@ -14,6 +14,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.host import ret
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.client import (
     UnavailableError,
 )
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.connection import Connection
 from ansible_collections.millrace.streaming.plugins.module_utils.operations import (
     cluster_users,
     user_options,
@@ -92,7 +93,7 @@ class Listener:
 @pytest.fixture
 def kafka(monkeypatch: pytest.MonkeyPatch) -> Kafka:
     fake_kafka = Kafka()
-    monkeypatch.setattr(operations, "connection_of", lambda _: None)
+    monkeypatch.setattr(operations, "connection_of", lambda _: Connection(("k1:9092",)))
     monkeypatch.setattr(operations, "Cluster", lambda _, **_options: fake_kafka)
     monkeypatch.setattr(
         user_options, "Logins", lambda _, mechanism: Listener(fake_kafka, mechanism)

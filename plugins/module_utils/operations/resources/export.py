@@ -57,6 +57,11 @@ def topics(existing: Iterable[Topic]) -> list[Record]:
     ]
 
 
+def has_form(name: str) -> bool:
+    """Return whether a file of resources can have a name: seen as it is, and no template."""
+    return name.isprintable() and "{{" not in name and "{%" not in name
+
+
 def grants(acls: Iterable[Acl]) -> tuple[list[Record], list[Acl]]:
     """Return ACLs as entries, one for each resource of a principal, and those that have no form."""
     operations: dict[tuple[str, ...], list[str]] = {}
@@ -64,11 +69,7 @@ def grants(acls: Iterable[Acl]) -> tuple[list[Record], list[Acl]]:
     for acl in sorted(acls):
         texts = (acl.principal, acl.name, acl.host)
         known = acl.resource in _RESOURCES and acl.operation in _OPERATIONS
-        if (
-            not known
-            or acl.pattern not in ("literal", "prefixed")
-            or not all(text.isprintable() for text in texts)
-        ):
+        if not known or acl.pattern not in ("literal", "prefixed") or not all(map(has_form, texts)):
             left_out.append(acl)
             continue
         key = (acl.principal, acl.resource, acl.name, acl.pattern, acl.permission, acl.host)
@@ -97,11 +98,13 @@ def _is_starred(name: str) -> bool:
 
 
 def quotas(existing: Mapping[Entity, Mapping[str, float]]) -> list[Record]:
-    """Return quotas as entries; keys that files do not have are left out."""
+    """Return quotas as entries; keys and names that files do not have are left out."""
     entries = []
     for entity, values in sorted(existing.items(), key=repr):
         limits = {key: _number(values[key]) for key in QUOTAS if key in values}
-        if limits and all(kind in _ENTITIES for kind, _ in entity):
+        if limits and all(
+            kind in _ENTITIES and (name is None or has_form(name)) for kind, name in entity
+        ):
             names = {
                 _ENTITIES[kind]: DEFAULT_ENTITY if name is None else name for kind, name in entity
             }
@@ -114,9 +117,11 @@ def _number(value: float) -> float:
 
 
 def configurations(existing: Mapping[str, Mapping[str, str]]) -> list[Record]:
-    """Return groups or subscriptions with their own properties as entries."""
+    """Return groups or subscriptions with their own properties as entries, names as in `quotas`."""
     return [
-        {"name": name, **_config(existing[name])} for name in sorted(existing) if existing[name]
+        {"name": name, **_config(existing[name])}
+        for name in sorted(existing)
+        if existing[name] and has_form(name)
     ]
 
 

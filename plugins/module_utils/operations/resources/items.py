@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from ...formats.values import visible
 from ...host.files import shown_diff
 
 KINDS = ("topics", "acls", "users", "quotas", "groups", "client_metrics")
@@ -93,7 +94,7 @@ class Item:
 
     def message(self, text: str) -> str:
         """Return a text about the resource, with file and line."""
-        return f"{self.source.where}: {self.label}: {text}".removeprefix(": ")
+        return visible(f"{self.source.where}: {self.label}: {text}".removeprefix(": "))
 
     def as_json(self) -> dict[str, Any]:
         """Return the item as a part of a module's result."""
@@ -200,6 +201,6 @@ def repeated(kind: str, name: str, sources: Iterable[Source]) -> Item:
 def diff(items: Iterable[Item]) -> dict[str, str]:
     """Return items as Ansible shows them."""
     shown = [item.difference for item in items if item.action in MADE]
-    before = "".join(f"{line}\n" for difference in shown for line in difference.before)
-    after = "".join(f"{line}\n" for difference in shown for line in difference.after)
+    before = "".join(f"{visible(line)}\n" for difference in shown for line in difference.before)
+    after = "".join(f"{visible(line)}\n" for difference in shown for line in difference.after)
     return shown_diff("resources of the cluster", before, after)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ...formats.values import visible
 from .items import NOUNS, label
 
 _SHOWN = 20
@@ -12,7 +13,7 @@ _SHOWN = 20
 
 def lines(summary: Mapping[str, Any]) -> list[str]:
     """Return the lines of a plan's summary: each change, then what is unmanaged or not shown."""
-    return [*_lines(summary)]
+    return [visible(line) for line in _lines(summary)]
 
 
 def _lines(summary: Mapping[str, Any]) -> Iterator[str]:

@@ -18,6 +18,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.operations.reso
 from ansible_collections.millrace.streaming.plugins.module_utils.operations.resources.items import (
     Item,
     Policy,
+    Source,
     diff,
 )
 from ansible_collections.millrace.streaming.plugins.module_utils.operations.resources.plan import (
@@ -26,6 +27,9 @@ from ansible_collections.millrace.streaming.plugins.module_utils.operations.reso
 )
 from ansible_collections.millrace.streaming.plugins.module_utils.operations.resources.quotas import (
     entity_name,
+)
+from ansible_collections.millrace.streaming.plugins.module_utils.operations.resources.report import (
+    lines,
 )
 from ansible_collections.millrace.streaming.plugins.module_utils.operations.resources.topics import (
     WORDS,
@@ -507,3 +511,15 @@ def test_what_is_absent_already_is_the_same(kind: str) -> None:
     entry = entries.get(kind, {"name": "x", "state": "absent"})
     (item,) = planned(Memory(), POLICY, **{kind: [entry]}).items
     assert item.action == "same"
+
+
+def test_what_others_have_named_neither_ends_a_line_nor_controls_a_terminal() -> None:
+    name = "a.\x1b[31m\nunmanaged: topic b\u202e"
+    memory = Memory(groups={name: {"k": "v"}, f"b{name}": {"k": "v"}})
+    plan = planned(memory, replace(POLICY, prune="a."))
+    shown = [*lines(plan.summary()), *diff(plan.items)["before"].splitlines()]
+    shown.append(Item("groups", name, "delete", Source(where=name)).message("gone"))
+    assert len(shown) == 6
+    assert all(line.isprintable() for line in shown)
+    assert sum("a.\\x1b[31m\\nunmanaged: topic b\\u202e" in line for line in shown) == 4
+    assert plan.summary()["unmanaged"] == {"groups": [f"b{name}"]}
