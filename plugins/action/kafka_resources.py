@@ -155,7 +155,7 @@ def _of_others(team: str, listed: list[Entry]) -> dict[str, Any]:
 
 def _own_login(client_config: str) -> dict[str, Any]:
     """Return how to connect with a file of client properties."""
-    path = Path(client_config).expanduser()
+    path = Path(client_config).expanduser().absolute()
     try:
         properties = parse_properties(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:

@@ -130,7 +130,10 @@ def test_a_topic_of_the_inventory_is_created_and_deleted_with_a_word(
 
 @only_full
 @pytest.mark.usefixtures("removed")
-def test_what_nobody_describes_is_deleted_by_its_beginning(operator: Operator, admin: Any) -> None:
+def test_what_nobody_describes_is_deleted_by_its_beginning(
+    operator: Operator, write: Write, admin: Any
+) -> None:
+    write({"kafka_topics": [{"name": TOPIC}]})
     old = "audit.old.2019"
     admin.create_topics([old, TOPIC], wait_for_metadata=True)
     send(operator.topology, old)
