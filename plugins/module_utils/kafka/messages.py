@@ -62,20 +62,44 @@ def _consumer_group_describe() -> tuple[Any, Any]:
     """Return the classes of request and answer; kafka-python itself keeps none for the answer."""
     request = (_field("GroupIds", "[]string"), _field("IncludeAuthorizedOperations", "bool"))
     response = (_field("ThrottleTimeMs", "int32"), _field("Groups", "[]DescribedGroup", *_GROUP))
-    return _message("request", 69, request), _message("response", 69, response)
+    return _messages("ConsumerGroupDescribe", 69, request, response)
 
 
-def _message(kind: str, key: int, fields: Sequence[_Field]) -> Any:
+def unregister_broker(broker: int) -> Any:
+    """Return the request that removes a broker's registration (UnregisterBroker, KIP-500)."""
+    request, _ = _unregister_broker()
+    return request(broker_id=broker)
+
+
+@functools.cache
+def _unregister_broker() -> tuple[Any, Any]:
+    """Return the classes of request and answer."""
+    response = (
+        _field("ThrottleTimeMs", "int32"),
+        _field("ErrorCode", "int16"),
+        _field("ErrorMessage", "string", nullable=True),
+    )
+    return _messages("UnregisterBroker", 64, (_field("BrokerId", "int32"),), response)
+
+
+def _messages(
+    name: str, key: int, request: Sequence[_Field], response: Sequence[_Field]
+) -> tuple[Any, Any]:
+    """Return the classes of a request and its answer, by Kafka's name and number of both."""
+    return _message(name, "request", key, request), _message(name, "response", key, response)
+
+
+def _message(name: str, kind: str, key: int, fields: Sequence[_Field]) -> Any:
     schema: Mapping[str, Any] = {
         "apiKey": key,
         "type": kind,
-        "name": f"ConsumerGroupDescribe{kind.capitalize()}",
+        "name": f"{name}{kind.capitalize()}",
         "validVersions": "0-0",
         "flexibleVersions": "0+",
         "fields": list(fields),
     }
     base = library.ApiMessage
     # It reads a file of its own by the name of the class, which the schema then replaces.
-    name = f"DescribeGroups{kind.capitalize()}"
+    class_name = f"DescribeGroups{kind.capitalize()}"
     attributes = {"json_patch": classmethod(lambda _cls, _json: schema), "__module__": __name__}
-    return type(base)(name, (base,), attributes)
+    return type(base)(class_name, (base,), attributes)
