@@ -51,6 +51,8 @@ class Move:
     """Brokers that get a replica."""
     size: int = 0
     """Bytes of one replica."""
+    directories: Mapping[int, str] = field(default_factory=dict)
+    """Broker -> path of the disk that its new replica gets; by default the broker chooses."""
 
     @property
     def bytes(self) -> int:
@@ -66,6 +68,7 @@ class Move:
             "replicas": list(self.replicas),
             "adding": list(self.adding),
             "size": self.size,
+            "directories": {str(broker): path for broker, path in self.directories.items()},
         }
 
     @classmethod
@@ -76,6 +79,7 @@ class Move:
             tuple(data["replicas"]),
             tuple(data["adding"]),
             int(data["size"]),
+            {int(broker): str(path) for broker, path in data["directories"].items()},
         )
 
 
@@ -187,6 +191,12 @@ class Replicas:
     def alter(self, targets: Mapping[Name, Sequence[int] | None]) -> dict[Name, str]:
         """Start reassignments, or cancel those of None; return partition -> why it is refused."""
         return self._cluster.ask(lambda admin: reassignments.alter(admin, targets))
+
+    def choose_disks(self, broker: int, paths: Mapping[Name, str]) -> dict[Name, str]:
+        """Choose the disks of replicas that a broker will get; return refusals."""
+        return self._cluster.ask(
+            lambda admin: reassignments.move_between_disks(admin, broker, paths)
+        )
 
     def throttles(self, topics: Iterable[str], brokers: Iterable[int]) -> Throttles:
         """Return what throttles replication now."""
@@ -356,7 +366,9 @@ class Mover:
             MoverError: as `run`.
 
         """
-        snapshot, ongoing = self.replicas.snapshot(), self.replicas.ongoing()
+        # In this order: what has ended between the two is not taken for a replica out of sync.
+        ongoing = self.replicas.ongoing()
+        snapshot = self.replicas.snapshot()
         placed = {(part.topic, part.index): part for part in snapshot.partitions}
         open_moves = [
             [move for move in wave if not _is_done(move, placed, ongoing)] for wave in self.waves
@@ -415,6 +427,7 @@ class Mover:
         self._throttled = number
 
     def _start(self, pending: Sequence[Move]) -> None:
+        self._choose_disks(pending)
         refused = self.replicas.alter({move.name: move.replicas for move in pending})
         # One of a topic that was deleted meanwhile is done with the next look.
         if refused:
@@ -424,6 +437,17 @@ class Mover:
             if present:
                 lines = "; ".join(f"{listed([name])}: {refused[name]}" for name in sorted(present))
                 text = f"Kafka refuses to reassign {lines}"
+                raise self.give_up(text)
+
+    def _choose_disks(self, pending: Sequence[Move]) -> None:
+        paths: dict[int, dict[Name, str]] = defaultdict(dict)
+        for move in pending:
+            for broker, path in move.directories.items():
+                paths[broker][move.name] = path
+        for broker, chosen in sorted(paths.items()):
+            if refused := self.replicas.choose_disks(broker, chosen):
+                lines = "; ".join(f"{listed([name])}: {refused[name]}" for name in sorted(refused))
+                text = f"broker {broker} refuses the disk of {lines}"
                 raise self.give_up(text)
 
     def _progress(self, number: int, open_moves: Sequence[Sequence[Move]]) -> Progress:
