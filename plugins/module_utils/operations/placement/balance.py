@@ -51,7 +51,8 @@ def level(layout: Layout, weights: Mapping[int, int], start: Sequence[float]) ->
     `TOLERANCE` of the share where that is more. A broker outside of it, the farthest first,
     receives from those with the most above their share, or gives to those with the most below. It
     stops at the edge of the band, and no move takes another broker out of its own, so what moves
-    is what was missing, and for each broker less than one replica more.
+    is what was missing, and for each broker less than one replica more. A broker with few, large
+    replicas keeps half of the mean number, so that it has enough to lead.
 
     Lower bound: what a broker lacks up to the lower edge has to be copied to it, what it has above
     the upper edge has to be copied elsewhere. A copy serves one receiver and one giver, so the
@@ -106,6 +107,9 @@ class _Leveller:
             for broker, share in shares(layout, weights, self.load).items()
         }
         self.mean_count = self._mean_counts()
+        counts = [layout.count[broker] for broker in layout.receivers]
+        self.fewest = sum(counts) / max(1, len(counts)) / 2
+        """Replicas that a broker keeps in any case, so that it can lead as many as others."""
         self.pieces: list[list[tuple[int, int]] | None] = [None] * len(layout.brokers)
         self.useless: set[tuple[int, int]] = set()
         """Pairs of giver and receiver that have no replica to move."""
@@ -138,7 +142,7 @@ class _Leveller:
             pair = (partner, broker) if receives else (broker, partner)
             if partner == broker or pair in self.useless:
                 continue
-            partition = self._choose(*pair, self._distance(broker))
+            partition = self._choose(*pair, self._ideal(broker))
             if partition is None:
                 self.useless.add(pair)
                 continue
@@ -146,19 +150,29 @@ class _Leveller:
             return True
         return False
 
-    def _choose(self, giver: int, receiver: int, distance: float) -> int | None:
-        """Return the partition whose replica is to move; both brokers stay inside of their bands.
+    def _ideal(self, broker: int) -> float:
+        """Return the weight of a replica with which a broker gets its share of their number, too.
 
-        Its weight is nearest to that with which the receiver also gets its share of the number of
-        replicas, or to the distance that is left.
+        It is no more than the distance to the band, so that the last one goes little beyond.
         """
+        weight = abs(self._above(broker))
+        number = self.count[broker] - self.mean_count[broker]
+        same_direction = (number > 0) == (self._above(broker) > 0)
+        ideal = weight / abs(number) if same_direction and abs(number) >= 1 else weight
+        return min(ideal, self._distance(broker))
+
+    def _choose(self, giver: int, receiver: int, ideal: float) -> int | None:
+        """Return the partition whose replica is to move, of the weight nearest to the ideal.
+
+        Both brokers stay inside of their bands, or get nearer to them.
+        """
+        if self.layout.count[giver] <= self.fewest:
+            return None
         most = min(
             self.load[giver] - self.bands[giver].low,
             self.bands[receiver].high - self.load[receiver],
         )
-        need = -self._above(receiver)
-        missing = self.mean_count[receiver] - self.count[receiver]
-        ideal = min(most, distance, need / missing if missing >= 1 else need)
+        ideal = min(ideal, most)
         pieces = self._pieces(giver)
         above = bisect_left(pieces, (ideal, -1))
         below = above - 1
