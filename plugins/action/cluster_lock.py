@@ -26,7 +26,8 @@ class ActionModule(LocalAction):
         host = working_host(cluster, nodes, leaving)
         refused = lock["refused"] or refusal(cluster, leaving, host)
         if not self._task.check_mode:
-            fresh = {"state": RUNNING, "plan": [], "left": [], "done": [], "reason": refused}
+            steps: dict[str, list[str]] = {"plan": [], "left": [], "done": []}
+            fresh = {"state": RUNNING, "reason": refused, **steps}
             operation.save({**operation.current(""), **fresh})
         return {
             "changed": False,

@@ -96,7 +96,7 @@ def work(module: AnsibleModule, cluster: Cluster) -> dict[str, Any]:
     if unregister and registered and not module.check_mode:
         snapshot = wait_stopped(cluster, broker, module.params["wait"])
     names = held(snapshot, broker)
-    result = {"registered": registered, "replicas": len(names)}
+    result: dict[str, Any] = {"registered": registered, "replicas": len(names)}
     if names and not module.check_mode:
         text = (
             f"broker {broker} still has {len(names)} replicas ({mover.listed(names)}), so it must "

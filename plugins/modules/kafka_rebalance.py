@@ -204,7 +204,8 @@ class Rebalance:
             raise FailedError(text)
         if self.check_mode or self.params["plan_only"] or not plan.waves:
             return {**result, "changed": bool(plan.waves)}
-        return {**result, **self.move(plan.waves, plan.rate, {})}
+        moved = self.move(plan.waves, plan.rate, {})
+        return {**result, **moved, "lines": [*result["lines"], *moved["lines"]]}
 
     def settle(self, state: Situation) -> str:
         """Do what the options say about foreign reassignments; return those that are waited for."""
