@@ -21,6 +21,8 @@ short_description: End the registration of a Kafka broker that has no replicas
 description:
   - Fails where a partition has a replica on the broker, of internal topics too. Kafka itself does
     not look at that, and would leave such partitions with a replica that never returns.
+  - Without O(unregister) it ends the broker's cordon (KIP-1066) too, right before it is stopped. Only
+    the broker itself could do that, and a later broker with its node id would be cordoned.
   - With O(unregister) the broker must be stopped. The module waits until the cluster has seen that,
     and removes its registration.
 options:
@@ -88,6 +90,18 @@ def wait_stopped(cluster: Cluster, broker: int, seconds: float) -> Snapshot:
         time.sleep(POLL_SECONDS)
 
 
+def end_cordon(cluster: Cluster, broker: int, *, planned: bool) -> bool:
+    """Let a broker get replicas again, unless that is only planned; return whether it could not."""
+    ask = functools.partial(reassignments.log_dirs, brokers=[broker])
+    cordoned = any(directory.cordoned for directory in cluster.ask(ask)[broker])
+    if cordoned and not planned:
+        end = functools.partial(reassignments.cordon, broker=broker, cordoned=False)
+        if reason := cluster.ask(end):
+            text = f"the cordon of broker {broker} cannot be removed: {reason}"
+            raise FailedError(text)
+    return cordoned
+
+
 def work(module: AnsibleModule, cluster: Cluster) -> dict[str, Any]:
     """Check the broker, and remove its registration if that is asked for."""
     broker, unregister = module.params["node_id"], module.params["unregister"]
@@ -103,6 +117,8 @@ def work(module: AnsibleModule, cluster: Cluster) -> dict[str, Any]:
             "not leave: run the same playbook again, which moves them first"
         )
         module.fail_json(msg=text, **result)
+    if not unregister and not is_stopped(snapshot, broker) and registered:
+        return {"changed": end_cordon(cluster, broker, planned=module.check_mode), **result}
     if not unregister or not registered:
         return {"changed": False, **result}
     if not module.check_mode:

@@ -67,7 +67,8 @@ options:
     default: 0
   cordon:
     description: Whether the brokers of O(drain) get no new replicas from now on, where the version
-      can do that (KIP-1066, Kafka 4.3). It stays so until they leave, or O(cancel).
+      can do that (KIP-1066, Kafka 4.3). That ends when M(millrace.streaming.kafka_decommission) lets
+      them leave, with O(cancel), and where the moves fail.
     type: bool
     default: false
   rate:
@@ -285,12 +286,14 @@ class Rebalance:
         try:
             progress = work.run(self.until)
         except MoverError as error:
+            if self.params["cordon"]:
+                self.cordon(cordoned=False)
             raise FailedError(str(error)) from error
         return {"changed": True, **_progress(progress), "carried": work.carried}
 
     def cordon(self, *, cordoned: bool) -> None:
         """Cordon the brokers that are drained, or end that, where they serve and can do it."""
-        serving = {b.id for b in self.replicas.snapshot().brokers if not b.fenced}
+        serving = {item.id for item in self.replicas.snapshot().brokers if not item.fenced}
         for broker in sorted(self.drained & serving):
             ask = functools.partial(reassignments.cordon, broker=broker, cordoned=cordoned)
             try:
@@ -303,7 +306,14 @@ class Rebalance:
 
     def cancel(self) -> dict[str, Any]:
         """Put back what is on its way, and remove throttles and cordons; return the result."""
-        state = mover.situation(self.replicas, self.cluster.read())
+        snapshot = self.cluster.read()
+        state = mover.situation(self.replicas, snapshot)
+        cordoned = any(
+            directory.cordoned
+            for broker, directories in rebalance.read_directories(self.cluster, snapshot).items()
+            for directory in directories
+            if broker in self.drained
+        )
         names = {*state.own, *(state.foreign if self.params["foreign"] == "cancel" else ())}
         left = len(state.foreign.keys() - names)
         remain = [f"{left} reassignments of something else go on"] if left else []
@@ -318,7 +328,7 @@ class Rebalance:
         would = "would be " if self.check_mode else ""
         text = f"{len(names)} partitions {would}put back, throttles {would}removed"
         throttled = bool(state.throttles.topics or state.throttles.rate)
-        return {"changed": bool(names) or throttled, "lines": [text, *remain]}
+        return {"changed": bool(names) or throttled or cordoned, "lines": [text, *remain]}
 
 
 def _progress(progress: Progress) -> dict[str, Any]:

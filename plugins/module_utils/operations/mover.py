@@ -200,8 +200,8 @@ class Replicas:
 
     def throttles(self, topics: Iterable[str], brokers: Iterable[int]) -> Throttles:
         """Return what throttles replication now."""
-        asked = sorted(topics), sorted(brokers)
-        return self._cluster.ask(lambda admin: reassignments.throttles(admin, *asked))
+        selection = sorted(topics), sorted(brokers)
+        return self._cluster.ask(lambda admin: reassignments.throttles(admin, *selection))
 
     def throttle_topics(self, values: Mapping[str, Mapping[str, str] | None]) -> dict[str, str]:
         """Set the throttled replicas of topics, of None remove them; return refusals."""
@@ -219,8 +219,8 @@ class Replicas:
 
     def elect(self, names: Iterable[Name]) -> dict[Name, str]:
         """Let preferred replicas lead; return partition -> why one does not."""
-        asked = sorted(names)
-        return self._cluster.ask(lambda admin: reassignments.elect_preferred(admin, asked))
+        partitions = sorted(names)
+        return self._cluster.ask(lambda admin: reassignments.elect_preferred(admin, partitions))
 
 
 @dataclass(frozen=True)
@@ -491,9 +491,9 @@ class Mover:
         elif now - last[1] > self.stall_seconds:
             text = (
                 f"wave {progress.wave} of {progress.waves} made no progress for "
-                f"{duration(self.stall_seconds)}: either a broker that sends or gets replicas is "
-                f"down, or the rate of {size_text(self.rate)}/s is below what producers write to "
-                "these partitions. See the brokers' journals, or run again with a higher rate"
+                f"{duration(self.stall_seconds)}. A broker that sends or gets replicas may be down: "
+                f"see the brokers' journals. Or the rate of {size_text(self.rate)}/s is below what "
+                "producers write to these partitions: run again with a higher one"
             )
             raise self.give_up(text)
 
