@@ -327,7 +327,7 @@ class Rebalance:
             self.cordon(cordoned=False)
         would = "would be " if self.check_mode else ""
         text = f"{len(names)} partitions {would}put back, throttles {would}removed"
-        throttled = bool(state.throttles.topics or state.throttles.rate)
+        throttled = bool(mover.marked_topics(state.throttles) or state.throttles.rate)
         return {"changed": bool(names) or throttled or cordoned, "lines": [text, *remain]}
 
 

@@ -288,14 +288,18 @@ def health_problems(
     return health.problems(stripped, replace(expected, brokers=brokers), failed)
 
 
-def remove_throttles(replicas: Replicas, throttles: Throttles) -> list[str]:
-    """Remove the throttles that a mover has set; return what could not be removed."""
-    marked = [
+def marked_topics(throttles: Throttles) -> list[str]:
+    """Return the topics whose throttles a mover has set."""
+    return [
         topic
         for topic, keys in throttles.topics.items()
         if any(MARK in text.split(",") for text in keys.values())
     ]
-    refused = replicas.throttle_topics(dict.fromkeys(marked))
+
+
+def remove_throttles(replicas: Replicas, throttles: Throttles) -> list[str]:
+    """Remove the throttles that a mover has set; return what could not be removed."""
+    refused = replicas.throttle_topics(dict.fromkeys(marked_topics(throttles)))
     problems = [f"topic {topic}: {reason}" for topic, reason in refused.items()]
     if throttles.rate and (reason := replicas.throttle_rate(None)):
         problems.append(f"the brokers' rate: {reason}")
@@ -418,13 +422,24 @@ class Mover:
         }
         adding = {move.name: move.adding for move in moves}
         values.update(reassignments.throttled_replicas(leaders, adding))
-        reason = self.replicas.throttle_rate(self.rate)
+        reason = self.replicas.throttle_rate(self.rate) or self._end_other_rates()
         refused = {"": reason} if reason else self.replicas.throttle_topics(values)
         if refused:
             lines = "; ".join(f"{topic}: {text}".lstrip(": ") for topic, text in refused.items())
             text = f"Kafka refuses to throttle replication: {lines}"
             raise self.give_up(text)
         self._throttled = number
+
+    def _end_other_rates(self) -> str:
+        """Remove rates that brokers have for themselves, which would override that of the moves.
+
+        Kafka's own tool sets these and leaves them (KIP-73). Returns why one cannot be removed.
+        """
+        if self._throttled is not None:
+            return ""
+        serving = [item.id for item in self.replicas.snapshot().brokers if not item.fenced]
+        rates = self.replicas.throttles([], serving).rates
+        return "; ".join(filter(None, map(self.replicas.remove_rates, sorted(rates))))
 
     def _start(self, pending: Sequence[Move]) -> None:
         self._choose_disks(pending)

@@ -40,6 +40,8 @@ class MovingCluster(Replicas):
     copied: dict[tuple[int, Name], int] = field(default_factory=dict)
     topics: dict[str, Mapping[str, str]] = field(default_factory=dict)
     rate: int | None = None
+    broker_rates: dict[int, int] = field(default_factory=dict)
+    """Those that single brokers have."""
     log: list[str] = field(default_factory=list)
     """The changes, in their order."""
     kill_at: int | None = None
@@ -129,7 +131,11 @@ class MovingCluster(Replicas):
     def throttles(self, topics: Iterable[str], brokers: Iterable[int]) -> Throttles:
         del brokers
         rates = {} if self.rate is None else dict.fromkeys(reassignments.RATES, str(self.rate))
-        return Throttles({t: self.topics[t] for t in topics if t in self.topics}, rates)
+        single = {
+            broker: dict.fromkeys(reassignments.RATES, str(rate))
+            for broker, rate in self.broker_rates.items()
+        }
+        return Throttles({t: self.topics[t] for t in topics if t in self.topics}, rates, single)
 
     def throttle_topics(self, values: Mapping[str, Mapping[str, str] | None]) -> dict[str, str]:
         for topic, keys in values.items():
@@ -143,6 +149,11 @@ class MovingCluster(Replicas):
     def throttle_rate(self, rate: int | None) -> str:
         self._change(f"rate {rate}")
         self.rate = rate
+        return ""
+
+    def remove_rates(self, broker: int) -> str:
+        self._change(f"rate of {broker} removed")
+        del self.broker_rates[broker]
         return ""
 
     def elect(self, names: Iterable[Name]) -> dict[Name, str]:

@@ -193,6 +193,14 @@ def test_throttles_of_others_are_left_alone() -> None:
     assert set(replicas.topics) == {"t"}
 
 
+def test_rates_of_single_brokers_do_not_override_that_of_the_moves() -> None:
+    replicas = cluster(broker_rates={1: 300, 4: 300})
+    taken(replicas).run()
+    assert replicas.broker_rates == {}
+    assert replicas.log[:3] == [f"rate {RATE}", "rate of 1 removed", "rate of 4 removed"]
+    check_reached(replicas)
+
+
 def test_a_reassignment_knows_what_a_cancellation_leaves() -> None:
     assert Reassignment((4, 3, 2), (4,), (1,)).former == (3, 2, 1)
 
