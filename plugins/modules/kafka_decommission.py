@@ -27,8 +27,9 @@ description:
     and removes its registration.
 options:
   node_id:
-    description: Node id of the broker; without it that of the host.
+    description: Node id of the broker.
     type: int
+    required: true
   unregister:
     description: Whether to remove the registration, once no replica is left.
     type: bool

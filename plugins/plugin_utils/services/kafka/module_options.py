@@ -84,7 +84,7 @@ def _kafka_rebalance(node: KafkaNode, cluster: Cluster) -> Options:
 
 
 def _kafka_decommission(node: KafkaNode, _: Cluster) -> Options:
-    return {"bootstrap": node.clients.other_brokers_first, "node_id": node.id}
+    return {"bootstrap": node.clients.other_brokers_first}
 
 
 def _kafka_storage(node: KafkaNode, _: Cluster) -> Options:
