@@ -60,14 +60,23 @@ class ActionModule(Action):
     def _move(self, plan: Mapping[str, Any]) -> dict[str, Any]:
         moves = {"waves": plan["waves"], "rate": plan["rate"]}
         carried: dict[str, Any] = {}
+        self._record(plan=plan["lines"][:1], left=plan["lines"][:1])
         while True:
             result = self._slice({**moves, "carried": carried})
             if result.get("failed"):
                 return {**result, "changed": True}
-            self._say(result["lines"][0])
+            line = result["lines"][0]
+            self._say(line)
             if result["progress"]["done"]:
+                self._record(done=[line], left=[])
                 return result
+            self._record(left=[line])
             carried = result["carried"]
+
+    def _record(self, **steps: list[str]) -> None:
+        """Show in the record of the operation how far it is."""
+        if operation.has_begun():
+            operation.save({**operation.current(""), **steps})
 
     def _slice(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """Call the module for a slice, with the record that keeps the lock."""

@@ -357,11 +357,14 @@ class Mover:
 
         """
         while True:
+            begun = self.clock()
             progress = self.step()
             self.report(progress)
-            if progress.done or (until is not None and self.clock() + POLL_SECONDS > until):
+            # A large cluster takes long to read: it is not read all the time.
+            pause = max(POLL_SECONDS, self.clock() - begun)
+            if progress.done or (until is not None and self.clock() + pause > until):
                 return progress
-            self.sleep(POLL_SECONDS)
+            self.sleep(pause)
 
     def step(self) -> Progress:
         """Look at the cluster once, and do what is next.

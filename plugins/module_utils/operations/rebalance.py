@@ -80,15 +80,16 @@ def measure(
     before: Directories,
     seconds: float,
     sleep: Callable[[float], None] = time.sleep,
+    clock: Callable[[], float] = time.monotonic,
 ) -> dict[Name, float]:
     """Return partition -> bytes/s that producers write, by how its leader grows for some seconds.
 
     What is deleted meanwhile hides what is written: a negative rate counts as none.
     """
-    begun = time.monotonic()
+    begun = clock()
     sleep(seconds)
     after = read_directories(cluster, snapshot)
-    spent = time.monotonic() - begun
+    spent = clock() - begun
     earlier, later = _replica_sizes(before), _replica_sizes(after)
     rates = {}
     for partition in snapshot.partitions:

@@ -136,10 +136,9 @@ def test_a_goal_that_cannot_be_reached_says_why() -> None:
 
 def test_the_traffic_is_how_fast_leaders_grow(monkeypatch: pytest.MonkeyPatch) -> None:
     times = iter([0.0, 2.0])
-    monkeypatch.setattr(rebalance.time, "monotonic", lambda: next(times))
     monkeypatch.setattr(rebalance, "read_directories", lambda *_: directories(size=3 * MEGA))
     slept: list[float] = []
     cluster: Any = None
-    rates = rebalance.measure(cluster, SNAPSHOT, directories(), 2, slept.append)
+    rates = rebalance.measure(cluster, SNAPSHOT, directories(), 2, slept.append, times.__next__)
     assert slept == [2]
     assert set(rates.values()) == {MEGA}
