@@ -194,17 +194,18 @@ class Rebalance:
                 return {"changed": False, "waiting": waiting, "lines": lines}
             snapshot = self.cluster.read(gate=True)
             state = mover.situation(self.replicas, snapshot)
+        cleaned, notes = False, list[str]()
         if not self.check_mode and not state.all:
-            # What a run has left that was killed before its moves had begun, or after their end.
-            mover.remove_throttles(self.replicas, state.throttles)
+            cleaned, notes = mover.clean_up(self.replicas, snapshot, state.throttles)
         plan = self.plan(snapshot, state)
         result = self.planned(plan, snapshot, state)
+        result["lines"] += notes
         if plan.problems:
             problems = "\n- ".join(plan.problems)
             text = f"the goal cannot be reached; nothing was moved:\n- {problems}"
             raise FailedError(text)
         if self.check_mode or self.params["plan_only"] or not plan.waves:
-            return {**result, "changed": bool(plan.waves)}
+            return {**result, "changed": bool(plan.waves) or cleaned}
         moved = self.move(plan.waves, plan.rate, {})
         return {**result, **moved, "lines": [*result["lines"], *moved["lines"]]}
 

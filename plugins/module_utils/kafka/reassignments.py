@@ -232,7 +232,9 @@ def move_between_disks(admin: Any, broker: int, paths: Mapping[Name, str]) -> di
 
 
 def throttles(admin: Any, topics: Iterable[str], brokers: Iterable[int]) -> Throttles:
-    """Return what throttles replication of these topics, and on these brokers.
+    """Return what throttles replication of these topics, and on those of these brokers that answer.
+
+    One that has just died counts as serving for some seconds more.
 
     Raises:
         RefusedError: Kafka refuses to show the configuration of a topic.
@@ -250,7 +252,10 @@ def throttles(admin: Any, topics: Iterable[str], brokers: Iterable[int]) -> Thro
     check(default)
     rates: dict[int, Mapping[str, str]] = {}
     for broker in sorted(brokers):
-        settings = configs.read(admin, broker, list(RATES))
+        try:
+            settings = configs.read(admin, broker, list(RATES))
+        except library.errors.KafkaError:
+            continue
         entries = {
             key: setting.entry for key, setting in settings.items() if setting.entry is not None
         }

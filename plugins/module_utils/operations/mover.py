@@ -536,7 +536,7 @@ class Mover:
         return remove_throttles(self.replicas, situation(self.replicas, snapshot).throttles)
 
     def _end(self, placed: Mapping[Name, Partition]) -> Progress:
-        """Remove the throttles, and let preferred replicas lead."""
+        """Let preferred replicas lead, and remove the throttles."""
         moves = [move for wave in self.waves for move in wave]
         progress = Progress(
             waves=len(self.waves),
@@ -547,26 +547,55 @@ class Mover:
             seconds_left=0,
             done=True,
         )
-        progress.notes = self._remove_throttles()
         names = {move.name for move in moves if move.name in placed}
-        progress.notes += self._elect(names)
+        # The throttles mark what is to be led by others, until it is.
+        progress.notes = elect_preferred(self.replicas, names, sleep=self.sleep, clock=self.clock)
+        progress.notes += self._remove_throttles()
         return progress
 
-    def _elect(self, names: Collection[Name]) -> list[str]:
-        deadline = self.clock() + ELECTION_SECONDS
-        while True:
-            snapshot = self.replicas.snapshot()
-            others = {
-                (part.topic, part.index)
-                for part in snapshot.partitions
-                if (part.topic, part.index) in names and part.leader != part.replicas[0]
-            }
-            if not others:
-                return []
-            if self.clock() > deadline:
-                return [f"the preferred replica does not lead {listed(others)}"]
-            self.replicas.elect(others)
-            self.sleep(POLL_SECONDS)
+
+def elect_preferred(
+    replicas: Replicas,
+    names: Collection[Name],
+    *,
+    sleep: Callable[[float], None] = time.sleep,
+    clock: Callable[[], float] = time.monotonic,
+) -> list[str]:
+    """Let the preferred replicas of partitions lead; return which do not, for an operator."""
+    deadline = clock() + ELECTION_SECONDS
+    while True:
+        displaced = {
+            (partition.topic, partition.index)
+            for partition in replicas.snapshot().partitions
+            if (partition.topic, partition.index) in names
+            and partition.leader != partition.replicas[0]
+        }
+        if not displaced:
+            return []
+        if clock() > deadline:
+            return [f"the preferred replica does not lead {listed(displaced)}"]
+        replicas.elect(displaced)
+        sleep(POLL_SECONDS)
+
+
+def clean_up(
+    replicas: Replicas,
+    snapshot: Snapshot,
+    throttles: Throttles,
+    *,
+    sleep: Callable[[float], None] = time.sleep,
+    clock: Callable[[], float] = time.monotonic,
+) -> tuple[bool, list[str]]:
+    """Do what an earlier run has left that was killed, where Kafka has ended its moves.
+
+    Returns whether something was left, and what an operator should know.
+    """
+    topics = set(marked_topics(throttles))
+    if not topics and not throttles.rate:
+        return False, []
+    names = {(part.topic, part.index) for part in snapshot.partitions if part.topic in topics}
+    notes = elect_preferred(replicas, names, sleep=sleep, clock=clock)
+    return True, notes + remove_throttles(replicas, throttles)
 
 
 def _target(reassignment: Reassignment | None) -> tuple[int, ...] | None:

@@ -58,7 +58,7 @@ def test_all_waves_are_moved_below_the_throttle_one_after_the_other() -> None:
     check_reached(replicas)
     assert replicas.log[:3] == [f"rate {RATE}", "throttle t", "start"]
     assert replicas.log.count("start") == 3
-    assert replicas.log[-1] == "elect"
+    assert replicas.log[-3:] == ["elect", "unthrottle t", "rate None"]
 
 
 @pytest.mark.parametrize("kills", range(12))
@@ -89,6 +89,28 @@ def test_killed_at_any_change_and_cancelled_nothing_stays(kills: int) -> None:
     assert mover.remove_throttles(replicas, state.throttles) == []
     check_clean(replicas)
     assert all(len(part.replicas) == 3 for part in replicas.partitions.values())
+
+
+@pytest.mark.parametrize("kills", range(12))
+def test_killed_and_ended_by_kafka_the_next_run_cleans_up(kills: int) -> None:
+    replicas = cluster(kill_at=kills)
+    with pytest.raises(KilledError):
+        taken(replicas).run()
+    replicas.kill_at = None
+    while replicas.moving:
+        replicas.sleep(1)
+    state = mover.situation(replicas, replicas.snapshot())
+    left, notes = mover.clean_up(
+        replicas,
+        replicas.snapshot(),
+        state.throttles,
+        sleep=replicas.sleep,
+        clock=replicas.clock,
+    )
+    assert (left, notes) == (kills > 0, [])
+    check_clean(replicas)
+    if kills > 1:  # it was throttled at least
+        assert all(part.leader == part.replicas[0] for part in replicas.partitions.values())
 
 
 def test_slices_know_from_each_other_since_when_they_wait() -> None:
