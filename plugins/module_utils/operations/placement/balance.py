@@ -115,13 +115,27 @@ class _Leveller:
         """Pairs of giver and receiver that have no replica to move."""
 
     def run(self) -> None:
+        """Move replicas until nothing helps: a plan for the result would move nothing.
+
+        Each move brings a broker nearer to its band, so it ends.
+        """
+        while self._run_once():
+            self.useless.clear()
+            self.pieces = [None] * len(self.pieces)
+
+    def _run_once(self) -> bool:
+        """Help each broker as far as it goes; returns whether some need another try."""
         active = dict.fromkeys(sorted(self.bands))
+        moved = False
         while active:
             farthest = max(active, key=self._distance)
             if self._distance(farthest) <= 0:
-                return
-            if not self._help(farthest):
+                break
+            if self._help(farthest):
+                moved = True
+            else:
                 del active[farthest]
+        return moved and bool(self.outside())
 
     def outside(self) -> list[int]:
         return [broker for broker in self.bands if self._distance(broker) > 0]
@@ -211,7 +225,7 @@ class _Leveller:
     def _pieces(self, broker: int) -> list[tuple[int, int]]:
         """Return weight and number of partitions on a broker that may leave it, by weight.
 
-        What it receives later is not among them: no replica moves twice.
+        What brokers receive in the same try is not among them: it moves once.
         """
         pieces = self.pieces[broker]
         if pieces is None:

@@ -16,6 +16,9 @@ from .leaders import candidates, leader_of
 TOLERANCE = 0.10
 """The part of the mean by which a broker may be above it."""
 
+LEAST_GAIN = 0.001
+"""The part of a broker's traffic that a change has to take away."""
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -45,8 +48,8 @@ def cool(layout: Layout, count: int) -> Outcome:
 
     The busiest broker first hands a lead to another replica, which copies nothing, or else gives a
     replica to a broker that does not become as busy by it: the one with the fewest bytes for what
-    it takes away. This ends when every broker is within the tolerance, or no change lowers the
-    busier one of two brokers.
+    it takes away. This ends when every broker is within the tolerance, or no change makes the
+    busier one of two brokers less busy; each change does, so it ends.
 
     Lower bound: what a broker has above the limit can leave it as leads of the chosen partitions,
     free, and then only as replicas. The fewest bytes are those of the replicas with the most
@@ -119,10 +122,12 @@ class _Cooler:
             changes = [
                 change
                 for change in (*self._leaders(busiest), *self._moves(busiest))
-                if change.peak < self.traffic[busiest]
+                if change.peak < (1 - LEAST_GAIN) * self.traffic[busiest]
             ]
             if changes:
                 self._apply(busiest, min(changes))
+                # What was of no use before may be now.
+                active = list(self.serving)
             else:
                 active.remove(busiest)
 
