@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
-import signal
-import sys
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -16,10 +13,9 @@ from ..plugin_utils import ansible_internals, operation
 from ..plugin_utils.action import Action
 from ..plugin_utils.cluster import desired, module_options
 from ..plugin_utils.files import write_event
+from ..plugin_utils.operation import die_with_ansible
 from ..plugin_utils.operations.roll import PHASE_TEXTS, HostUnreachableError, NodeRoll, StoppedError
 from ..plugin_utils.services.kafka.module_options import limits
-
-PR_SET_PDEATHSIG = 1  # prctl(2)
 
 
 class ActionModule(Action):
@@ -152,9 +148,3 @@ class ActionModule(Action):
 
     def _say(self, text: str) -> None:
         self._display.display(f"  {self._node}: {text}", color="cyan")
-
-
-def die_with_ansible() -> None:
-    """Make this worker end when Ansible is killed; it would otherwise continue to restart nodes."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)

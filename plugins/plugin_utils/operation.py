@@ -5,10 +5,13 @@ is the lock of the cluster.
 """
 
 import contextlib
+import ctypes
 import getpass
 import json
 import os
+import signal
 import socket
+import sys
 import time
 import uuid
 from collections.abc import Mapping
@@ -23,6 +26,7 @@ from .cluster.cluster import Cluster
 from .files import create
 
 LONG_QUIET_SECONDS = 3600
+PR_SET_PDEATHSIG = 1  # prctl(2)
 MAX_LOCK_HOSTS = 3
 """Hosts that hold the lock where there are no controllers."""
 
@@ -193,6 +197,12 @@ def at_work(cluster: Cluster, records: Mapping[str, Mapping[str, Any]]) -> str:
         return ""
     last = min(running, key=lambda record: float(record["age"]))
     return "" if is_dead(last, all_read=True) else describe(last)
+
+
+def die_with_ansible() -> None:
+    """Make this worker end when Ansible is killed; it would otherwise go on with the operation."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def resume_command(playbook: str) -> str:

@@ -133,6 +133,23 @@ def _describe_share_group_offsets() -> tuple[Any, Any]:
     return _messages(name, 90, "0-1", request, response)
 
 
+def unregister_broker(broker: int) -> Any:
+    """Return the request that removes a broker's registration (UnregisterBroker, KIP-500)."""
+    request, _ = _unregister_broker()
+    return request(broker_id=broker)
+
+
+@functools.cache
+def _unregister_broker() -> tuple[Any, Any]:
+    """Return the classes of request and answer."""
+    response = (
+        _field("ThrottleTimeMs", "int32"),
+        _field("ErrorCode", "int16"),
+        _field("ErrorMessage", "string", nullable=True),
+    )
+    return _messages("UnregisterBroker", 64, "0", (_field("BrokerId", "int32"),), response)
+
+
 def _messages(
     name: str, key: int, versions: str, request: Sequence[_Field], response: Sequence[_Field]
 ) -> tuple[Any, Any]:

@@ -79,6 +79,14 @@ def limits(node: KafkaNode) -> Mapping[str, float]:
     }
 
 
+def _kafka_rebalance(node: KafkaNode, cluster: Cluster) -> Options:
+    return {**_expected(node, cluster), "gate_timeout": node.settings["kafka_gate_timeout"]}
+
+
+def _kafka_decommission(node: KafkaNode, _: Cluster) -> Options:
+    return {"bootstrap": node.clients.other_brokers_first}
+
+
 def _kafka_storage(node: KafkaNode, _: Cluster) -> Options:
     return {
         **_as_service_user(node),
@@ -190,6 +198,8 @@ OPERATIONS: Operations = {
     "kafka_contents": _expected,
     "kafka_health": _kafka_health,
     "kafka_restart": _kafka_restart,
+    "kafka_rebalance": _kafka_rebalance,
+    "kafka_decommission": _kafka_decommission,
     "kafka_storage": _kafka_storage,
     "kafka_voter": _kafka_voter,
     "kafka_features": _kafka_features,

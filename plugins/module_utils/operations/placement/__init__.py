@@ -1,0 +1,1 @@
+"""Operations on a running cluster: its health, the gate, restarts, changes, upgrades."""
