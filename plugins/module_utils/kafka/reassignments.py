@@ -9,7 +9,7 @@ from typing import Any
 
 from . import configs, library, messages, resource_configs
 from .answers import UNKNOWN_TOPIC, UnsupportedError, check, refusal
-from .requests import TIMEOUT_MS, batches, send, send_to_controller, send_to_leader
+from .requests import TIMEOUT_MS, batches, send, send_to, send_to_controller
 from .snapshot import THROTTLES
 
 Name = tuple[str, int]
@@ -162,7 +162,7 @@ def log_dirs(admin: Any, brokers: Iterable[int]) -> dict[int, tuple[LogDir, ...]
 
 
 def _log_dirs_of(admin: Any, broker: int) -> tuple[LogDir, ...]:
-    response = send_to_leader(admin, broker, library.DescribeLogDirsRequest(topics=None))
+    response = send_to(admin, broker, library.DescribeLogDirsRequest(topics=None))
     check(response)
     directories = []
     for result in response.results:
@@ -220,7 +220,7 @@ def move_between_disks(admin: Any, broker: int, paths: Mapping[Name, str]) -> di
                 for path, names in by_path.items()
             ]
         )
-        for topic in send_to_leader(admin, broker, request).results:
+        for topic in send_to(admin, broker, request).results:
             for part in topic.partitions:
                 # Of a replica that the broker does not have yet it keeps the directory all the same.
                 kept = part.error_code == _REPLICA_NOT_AVAILABLE
