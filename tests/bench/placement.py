@@ -172,7 +172,7 @@ def generated(state: State, chosen: Goal) -> tuple[Assignment, int]:
     by_topic = defaultdict(list)
     for item in state.partitions:
         by_topic[item.topic].append(item)
-    assignment = {}
+    assignment: Assignment = {}
     for items in by_topic.values():
         replicas = assigned(staying, len(items), len(items[0].replicas), draw)
         assignment |= {(i.topic, i.index): r for i, r in zip(items, replicas, strict=True)}
@@ -197,8 +197,8 @@ def greedy(state: State, chosen: Goal) -> tuple[Assignment, int]:
                 replicas[position] = receiver
                 load[receiver] += size[name]
     if chosen == goal.spread():
-        for name in sorted(set(rack.values()), key=str):
-            level([b for b in load if rack[b] == name], load, assignment, size)
+        for members in sorted({b.rack or "" for b in state.brokers}):
+            level([b for b in load if (rack[b] or "") == members], load, assignment, size)
     return {name: tuple(replicas) for name, replicas in assignment.items()}, 0
 
 
@@ -225,14 +225,14 @@ def level(
             for name in reversed(held[fullest])
             if size[name] <= most and emptiest not in assignment[name]
         )
-        name = next(fitting, None)
-        if name is None:
+        largest = next(fitting, None)
+        if largest is None:
             return
-        replicas = assignment[name]
+        replicas = assignment[largest]
         replicas[replicas.index(fullest)] = emptiest
-        held[fullest].remove(name)
-        load[fullest] -= size[name]
-        load[emptiest] += size[name]
+        held[fullest].remove(largest)
+        load[fullest] -= size[largest]
+        load[emptiest] += size[largest]
 
 
 def moves_of(state: State, assignment: Assignment) -> tuple[Move, ...]:
