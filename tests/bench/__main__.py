@@ -7,6 +7,7 @@ import sys
 from tests.bench import (
     agent,
     deploy,
+    placement,
     rerun,
     roll,
     security,
@@ -20,6 +21,7 @@ from tests.bench import (
 BENCHMARKS = {
     "agent": agent,
     "deploy": deploy,
+    "placement": placement,
     "rerun": rerun,
     "roll": roll,
     "security": security,

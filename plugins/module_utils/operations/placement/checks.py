@@ -23,11 +23,11 @@ def remaining_brokers(state: State, goal: Goal) -> list[Broker]:
 def _unknown_brokers(state: State, goal: Goal) -> Iterator[Problem]:
     unknown = goal.brokers - {broker.id for broker in state.all_brokers}
     if unknown:
-        rest = goal.brokers - unknown
+        registered = goal.brokers - unknown
         yield Problem(
             "unknown-broker",
             "no broker has this id, and no replica is on it: correct the id",
-            replace(goal, brokers=rest) if rest else None,
+            replace(goal, brokers=registered) if registered else None,
             _names(unknown),
         )
 

@@ -147,9 +147,9 @@ class _Cooler:
     def _leaders(self, broker: int) -> Iterator[_Change]:
         for partition, led in self.held(broker):
             if led:
-                for other in candidates(self.layout, partition):
-                    if other != broker:
-                        yield self._change(partition, broker, other, copies=False)
+                for receiver in candidates(self.layout, partition):
+                    if receiver != broker:
+                        yield self._change(partition, broker, receiver, copies=False)
 
     def _moves(self, broker: int) -> Iterator[_Change]:
         layout = self.layout

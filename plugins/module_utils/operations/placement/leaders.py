@@ -123,13 +123,13 @@ class _Leaders:
     def _lead(self, partition: int, broker: int) -> None:
         self.leader[partition] = broker
         self.count[broker] += 1
-        for other in self.candidates[partition]:
-            if other != broker:
-                self.links[broker][other][partition] = None
+        for replica in self.candidates[partition]:
+            if replica != broker:
+                self.links[broker][replica][partition] = None
 
     def _resign(self, partition: int) -> None:
         broker = self.leader[partition]
         self.count[broker] -= 1
-        for other in self.candidates[partition]:
-            if other != broker:
-                del self.links[broker][other][partition]
+        for replica in self.candidates[partition]:
+            if replica != broker:
+                del self.links[broker][replica][partition]

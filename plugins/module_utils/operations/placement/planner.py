@@ -160,14 +160,14 @@ def _surplus_replica(layout: Layout, partition: int) -> int | None:
     """Return a replica of a rack that has at least two more than another one with a free broker."""
     replicas = layout.replicas[partition]
     racks = layout.racks_of(partition)
-    rack, most = max(racks.items(), key=lambda item: (item[1], -item[0]))
+    fullest, most = max(racks.items(), key=lambda item: (item[1], -item[0]))
     if most < 2:
         return None
     free = {layout.rack[broker] for broker in layout.receivers if broker not in replicas}
-    if not free or min(racks[other] for other in free) > most - 2:
+    if not free or min(racks[rack] for rack in free) > most - 2:
         return None
     in_sync = layout.in_sync(partition)
-    members = [broker for broker in replicas if layout.rack[broker] == rack]
+    members = [broker for broker in replicas if layout.rack[broker] == fullest]
     return max(
         members,
         key=lambda broker: (

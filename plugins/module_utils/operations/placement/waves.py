@@ -56,9 +56,9 @@ def waves(plan: Plan, state: State, limits: Limits | None = None) -> Schedule:
         if not wave:
             break
         result.append(tuple(wave))
-    rest = [move for move in plan.moves if not move.added and not move.removed]
+    orders = [move for move in plan.moves if not move.added and not move.removed]
     size = scheduler.limits.partitions
-    result += [tuple(rest[start : start + size]) for start in range(0, len(rest), size)]
+    result += [tuple(orders[start : start + size]) for start in range(0, len(orders), size)]
     return Schedule(tuple(result), tuple(_problems(unsafe, pending, scheduler.limits)))
 
 
@@ -78,7 +78,9 @@ def is_safe(move: Move, partition: Partition) -> bool:
     return in_sync_after(move, partition) >= required
 
 
-def _problems(unsafe: Iterable[Move], blocked: Iterable[Move], limits: Limits) -> Iterable[Problem]:
+def _problems(
+    unsafe: Iterable[Move], blocked: Iterable[_Copy], limits: Limits
+) -> Iterable[Problem]:
     names = tuple(sorted(move.name for move in unsafe))
     if names:
         yield Problem(
@@ -87,7 +89,7 @@ def _problems(unsafe: Iterable[Move], blocked: Iterable[Move], limits: Limits) -
             " replicas that stay are in sync",
             names=names,
         )
-    names = tuple(sorted(move.name for move in blocked))
+    names = tuple(sorted(copy.move.name for copy in blocked))
     if names:
         yield Problem(
             "disk-full",
@@ -95,6 +97,21 @@ def _problems(unsafe: Iterable[Move], blocked: Iterable[Move], limits: Limits) -
             " wait for the same: add room to one of the brokers, or move fewer partitions",
             names=names,
         )
+
+
+class _Copy:
+    """A move with what it takes, looked up once: waves ask for it again and again."""
+
+    __slots__ = ("disks", "move", "size", "source", "total")
+
+    def __init__(self, move: Move, source: int, disks: list[tuple[int, list[float], int]]) -> None:
+        self.move = move
+        self.source = source
+        """The broker that is copied from."""
+        self.disks = disks
+        """Broker, bytes that its disks take, and which of them is meant, for each new replica."""
+        self.size = move.size
+        self.total = move.bytes
 
 
 class _Scheduler:
@@ -108,7 +125,7 @@ class _Scheduler:
             broker.id: disk_room(broker, limits.disk_share) for broker in self.brokers.values()
         }
 
-    def check(self, moves: Iterable[Move]) -> tuple[list[Move], list[Move]]:
+    def check(self, moves: Iterable[Move]) -> tuple[list[_Copy], list[Move]]:
         """Return the moves that keep enough replicas in sync, in the order in which they are due.
 
         The second list has those that do not.
@@ -117,7 +134,15 @@ class _Scheduler:
         unsafe: list[Move] = []
         for move in moves:
             (safe if is_safe(move, self._partition(move)) else unsafe).append(move)
-        return sorted(safe, key=self._due), unsafe
+        copies = [
+            _Copy(
+                move,
+                self._source(move),
+                [(broker, self.room[broker], self._disk(move, broker)) for broker in move.added],
+            )
+            for move in sorted(safe, key=self._due)
+        ]
+        return copies, unsafe
 
     def _due(self, move: Move) -> tuple[float, int, str, int]:
         partition = self._partition(move)
@@ -126,36 +151,36 @@ class _Scheduler:
         spare = math.inf if complete else len(present) - partition.min_isr
         return spare, -move.size, move.topic, move.index
 
-    def fill(self, pending: list[Move]) -> tuple[list[Move], list[Move]]:
-        """Return the next wave, and what is left; disks are as they are after it."""
+    def fill(self, pending: list[_Copy]) -> tuple[list[Move], list[_Copy]]:
+        """Return the next wave, and the moves that wait; disks are as they are after it."""
         wave: list[Move] = []
-        left: list[Move] = []
+        waiting: list[_Copy] = []
         sent: dict[int, int] = defaultdict(int)
         received: dict[int, int] = defaultdict(int)
-        for move in pending:
-            if len(wave) < self.limits.partitions and self._take(move, sent, received):
-                wave.append(move)
+        for copy in pending:
+            if len(wave) < self.limits.partitions and self._take(copy, sent, received):
+                wave.append(copy.move)
             else:
-                left.append(move)
+                waiting.append(copy)
         for move in wave:
             self._free(move)
-        return wave, left
+        return wave, waiting
 
-    def _take(self, move: Move, sent: dict[int, int], received: dict[int, int]) -> bool:
+    def _take(self, copy: _Copy, sent: dict[int, int], received: dict[int, int]) -> bool:
         """Reserve what a move needs; returns False if it has to wait."""
         limit = self.limits.in_flight
-        source = self._source(move)
-        if sent[source] and sent[source] + move.bytes > limit and move.bytes:
+        already = sent[copy.source]
+        if already and copy.total and already + copy.total > limit:
             return False
-        if any(received[broker] and received[broker] + move.size > limit for broker in move.added):
-            return False
-        disks = [(broker, self._disk(move, broker)) for broker in move.added]
-        if any(self.room[broker][disk] < move.size for broker, disk in disks):
-            return False
-        for broker, disk in disks:
-            self.room[broker][disk] -= move.size
-            received[broker] += move.size
-        sent[source] += move.bytes
+        for broker, room, disk in copy.disks:
+            if room[disk] < copy.size or (
+                received[broker] and received[broker] + copy.size > limit
+            ):
+                return False
+        for broker, room, disk in copy.disks:
+            room[disk] -= copy.size
+            received[broker] += copy.size
+        sent[copy.source] += copy.total
         return True
 
     def _free(self, move: Move) -> None:

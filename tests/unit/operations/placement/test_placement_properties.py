@@ -18,17 +18,18 @@ from ansible_collections.millrace.streaming.plugins.module_utils.operations.plac
     plan,
 )
 from ansible_collections.millrace.streaming.plugins.module_utils.operations.placement.state import (
+    Partition,
     State,
 )
 from ansible_collections.millrace.streaming.plugins.module_utils.operations.placement.waves import (
     Limits,
     waves,
 )
-from hypothesis import Phase, event, find, given, settings
+from hypothesis import Phase, event, given, settings
 
 from tests.unit.operations.placement import clusters as c
 
-MANY = settings(max_examples=25)
+MANY = settings(max_examples=100)
 Case = tuple[State, Goal]
 
 
@@ -55,7 +56,7 @@ def crossed_disks(state: State, moves: list[Move], share: float) -> list[str]:
     ]
 
 
-def factor(item: c.Partition, chosen: Goal) -> int:
+def factor(item: Partition, chosen: Goal) -> int:
     if chosen.kind == goal.REPLICATION:
         return chosen.factors.get(item.topic, len(item.replicas))
     return len(item.replicas)
@@ -208,7 +209,7 @@ def test_the_nearest_goal_lacks_that_problem(case: Case) -> None:
         event(problem.slug)
         if problem.nearest is not None:
             assert problem.nearest != chosen
-            slugs = {other.slug for other in plan(state, problem.nearest).problems}
+            slugs = {problem_left.slug for problem_left in plan(state, problem.nearest).problems}
             assert problem.slug not in slugs
 
 
@@ -259,10 +260,17 @@ def test_waves_keep_every_limit_on_the_way(case: Case) -> None:
 
 
 def test_cases_reach_all_kinds_of_goals() -> None:
-    """Each property above is about plans that move replicas, too."""
-    for kind in (goal.SPREAD, goal.DRAIN, goal.RACKS, goal.HOTTEST, goal.TOPIC, goal.REPLICATION):
-        find(
-            c.cases(),
-            lambda case, kind=kind: case[1].kind == kind and bool(plan(*case).bytes),
-            settings=settings(max_examples=5000, phases=[Phase.generate], database=None),
-        )
+    """Each property above is about plans that copy replicas, too, and about waves that wait."""
+    seen = Counter[str]()
+
+    @settings(max_examples=400, phases=[Phase.generate], database=None)
+    @given(c.cases())
+    def draw(case: Case) -> None:
+        state, chosen = case
+        result = plan(state, chosen)
+        seen[chosen.kind] += bool(result.bytes)
+        seen["waves"] += len(waves(result, state, Limits(in_flight=100)).waves) > 1
+
+    draw()
+    kinds = (goal.SPREAD, goal.DRAIN, goal.RACKS, goal.HOTTEST, goal.TOPIC, goal.REPLICATION)
+    assert all(seen[kind] for kind in (*kinds, "waves")), seen
