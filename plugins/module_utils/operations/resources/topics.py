@@ -261,8 +261,8 @@ def _impossible(entry: TopicEntry, topic: Topic) -> list[str]:
         )
     if entry.replication is not None and entry.replication != topic.replication:
         reasons.append(
-            f"its replication factor is {topic.replication}, not {entry.replication}: change it "
-            "by a reassignment of its partitions (kafka-reassign-partitions.sh), which keeps "
+            f"its replication factor is {topic.replication}, not {entry.replication}: change it by "
+            f"rebalance.yml -e topic={entry.name} -e replication={entry.replication}, which keeps "
             "its records"
         )
     return reasons
