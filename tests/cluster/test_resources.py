@@ -72,7 +72,7 @@ def test_replicas_are_spread_and_no_throttle_stays(
 ) -> None:
     brokers = sorted(broker["broker_id"] for broker in admin.describe_cluster()["brokers"])
     if len(brokers) < 3:
-        pytest.skip("a topology with fewer than 3 brokers")
+        pytest.skip("fewer than 3 brokers")
     crowded = dict.fromkeys(range(6), brokers[:2])
     admin.create_topics({UNEVEN: {"assignments": crowded}}, wait_for_metadata=True)
     with closing(clients.producer(topology.connection, acks="all")) as producer:

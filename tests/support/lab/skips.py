@@ -20,6 +20,7 @@ LACKS = {
     r"no second cluster here": "connect_mirrors",
     r"no history server here": "spark_history",
     r"no racks here": "kafka_rack",
+    r"fewer than 3 brokers": "[bk]3",
     r"ZooKeeper elects the controller here": "kafka_controllers",
     r"0 controllers: none of them may be lost": "kafka_controllers",
     r"1 controllers: none of them may be lost": "kafka_node_id: 2",
