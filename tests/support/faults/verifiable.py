@@ -26,7 +26,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.kafka import (
     configs,
     features,
     groups,
-    library,
+    resource_configs,
 )
 
 from tests.support.faults.target import FULL
@@ -36,7 +36,6 @@ from tests.support.wait import scaled, wait_for
 TOPIC = "millrace-verifiable"
 SHARE_SINCE, SHARE_FEATURE = "4.2", "share.version"
 """The first version whose share groups are ready for production, and their feature."""
-GROUP_RESOURCE, SET, DELETE = 32, 0, 1
 DELIVERIES = "group.share.delivery.count.limit"
 RATE = 50
 END_SECONDS = 180
@@ -278,20 +277,19 @@ def _from_the_start(topology: Topology, group: str) -> Iterator[None]:
     """
     key = "share.auto.offset.reset"
     with clients.admin(topology.connection) as admin:
-        _configure(admin, group, (key, SET, "earliest"))
+        _configure(admin, group, {key: "earliest"})
     try:
         yield
     finally:
         with clients.admin(topology.connection) as admin:
-            _configure(admin, group, (key, DELETE, None))
+            _configure(admin, group, {key: None})
 
 
-def _configure(admin: Any, group: str, entry: tuple[str, int, str | None]) -> None:
-    request = library.IncrementalAlterConfigsRequest(
-        resources=[(GROUP_RESOURCE, group, [entry])], validate_only=False
+def _configure(admin: Any, group: str, config: Mapping[str, str | None]) -> None:
+    refused = resource_configs.alter(
+        admin, resource_configs.GROUP, {group: config}, validate_only=False
     )
-    (response,) = admin._manager.run(admin._manager.send, request).responses
-    assert not response.error_code, response.error_message
+    assert not refused, refused
 
 
 def _shape(topology: Topology) -> dict[str, Any]:
