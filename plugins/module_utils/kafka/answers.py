@@ -11,7 +11,7 @@ from . import library
 UNKNOWN_TOPIC, INVALID_REQUEST, UNSUPPORTED_VERSION, THROTTLED = 3, 42, 35, 89
 """Error codes that more than one caller tells apart."""
 _INTERNALS = re.compile(
-    r"^Request Request\(.*\) (?:needs (\w+) permission|is not authorized)\.$", re.DOTALL
+    r"^(?:Request ?){2}\(.*\) (?:needs (\w+) permission|is not authorized)\.$", re.DOTALL
 )
 """What Kafka says to a client that lacks a permission on the cluster."""
 

@@ -239,7 +239,7 @@ def _lines(
     copied = sum(1 for move in plan.moves if move.added)
     yield (
         f"{goal_text(plan.goal)}: moves {size_text(plan.bytes)} of {copied} partitions, the least "
-        f"possible is {size_text(plan.bound)}; {len(plan.moves) - copied} more change without a copy"
+        f"is {size_text(plan.bound)}; {len(plan.moves) - copied} more change without a copy"
     )
     yield (
         f"{len(all_waves)} waves below {size_text(rate)}/s into and out of each broker, about "

@@ -1,4 +1,4 @@
-"""What the planner returns: moves, their cost beside the least possible, and what forbids them."""
+"""What the planner returns: moves, their cost beside the least that could be, and what forbids them."""
 
 from __future__ import annotations
 
@@ -100,6 +100,6 @@ class Plan:
         copied = sum(1 for move in self.moves if move.added)
         order = len(self.moves) - copied
         return (
-            f"moves {self.bytes / GIGABYTE:.1f} GB of {copied} partitions, the least possible is "
+            f"moves {self.bytes / GIGABYTE:.1f} GB of {copied} partitions, the least is "
             f"{self.bound / GIGABYTE:.1f} GB; {order} more get another preferred leader"
         )
