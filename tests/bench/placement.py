@@ -6,7 +6,8 @@ replicas. Each kind plans the same states in a process of its own, one after the
 
 `generated` is what `kafka-reassign-partitions --generate` proposes: for each topic all replicas
 anew, by the rules that Kafka's operations guide and KIP-36 describe. Its start is drawn, so here a
-seed fixes it. It knows no sizes. `greedy` gives each replica of brokers that leave to the emptiest
+seed fixes it. It knows no sizes, and the clusters are as a KRaft controller creates topics, by
+another algorithm. `greedy` gives each replica of brokers that leave to the emptiest
 broker. To spread, it moves the largest replica that helps from the fullest broker of a rack to the
 emptiest, until each is as near to the mean as the planner asks for. It moves no leaders.
 """
@@ -82,14 +83,14 @@ class Case:
         return goal.drain(self.drained) if self.drained else goal.spread()
 
     def state(self) -> State:
-        """Return the cluster as Kafka has made it, topic by topic, and the empty brokers."""
+        """Return the cluster as its controller has made it, topic by topic, and empty brokers."""
         draw = random.Random(7)
         members = [self._broker(number) for number in range(self.brokers)]
         topics = min(TOPICS, max(1, self.partitions // 20))
         partitions = []
         for topic in range(topics):
             count = len(range(topic, self.partitions, topics))
-            for index, replicas in enumerate(assigned(members, count, self.replicas, draw)):
+            for index, replicas in enumerate(created(members, count, self.replicas, draw)):
                 size = int(draw.lognormvariate(0, self.sigma) * MEDIAN)
                 partitions.append(
                     Partition(f"t{topic:03}", index, replicas, replicas[0], size, min_isr=2)
@@ -129,10 +130,34 @@ def leader(item: Partition, lost: set[int]) -> int:
     return next((broker for broker in item.replicas if broker not in lost), -1)
 
 
+def created(
+    brokers: Sequence[Broker], partitions: int, replicas: int, draw: random.Random
+) -> Iterator[tuple[int, ...]]:
+    """Place the partitions of a new topic as a KRaft controller's striped placer describes it.
+
+    Replicas go to the racks in turn, the first of each partition one rack further; in a rack to
+    its brokers in turn, from a drawn start.
+    """
+    by_rack: dict[str, list[int]] = defaultdict(list)
+    for broker in sorted(brokers, key=lambda broker: broker.id):
+        by_rack[broker.rack or ""].append(broker.id)
+    racks = [by_rack[rack] for rack in sorted(by_rack)]
+    offsets = [draw.randrange(len(members)) for members in racks]
+    start = draw.randrange(len(racks))
+    for number in range(partitions):
+        places = [divmod(step, len(racks)) for step in range(replicas)]
+        chosen = []
+        for repetition, step in places:
+            rack = (start + number + step) % len(racks)
+            members = racks[rack]
+            chosen.append(members[(offsets[rack] + number + repetition) % len(members)])
+        yield tuple(chosen)
+
+
 def assigned(
     brokers: Sequence[Broker], partitions: int, replicas: int, draw: random.Random
 ) -> Iterator[tuple[int, ...]]:
-    """Assign the partitions of a topic to brokers as Kafka does.
+    """Assign the partitions of a topic to brokers as `--generate` does.
 
     Brokers are in a circle, those of the racks in turn. First replicas go around it from a drawn
     start; the others follow at a distance that is drawn, and that grows by one after each round. A

@@ -56,20 +56,28 @@ def level(layout: Layout, weights: Mapping[int, int], start: Sequence[float]) ->
 
     Lower bound: what a broker lacks up to the lower edge has to be copied to it, what it has above
     the upper edge has to be copied elsewhere. A copy serves one receiver and one giver, so the
-    larger of both sums moves in any plan. A band that was not reached is widened to what was: the
-    bound is never that of a state that may not exist.
+    larger of both sums moves in any plan. Where each rack must hold a fixed number of replicas of
+    each partition, and does, as many are copied into a rack as leave it: then this is so for each
+    rack, and their bounds add up. A band that was not reached is widened to what was: the bound is
+    never that of a state that may not exist.
     """
     leveller = _Leveller(layout, weights)
+    separate = list(start) == leveller.load and _racks_are_fixed(layout, weights)
     leveller.run()
-    return Outcome(
-        least_weight(start, leveller.load, leveller.bands), tuple(sorted(leveller.outside()))
+    groups: dict[int, list[int]] = defaultdict(list)
+    for broker in leveller.bands:
+        groups[layout.rack[broker] if separate else 0].append(broker)
+    bound = sum(
+        least_weight(start, leveller.load, {broker: leveller.bands[broker] for broker in members})
+        for members in groups.values()
     )
+    return Outcome(bound, tuple(sorted(leveller.outside())))
 
 
 def least_weight(
     start: Sequence[float], reached: Sequence[float], bands: Mapping[int, Band]
 ) -> float:
-    """Return the least weight that moves between two states, as `level` argues."""
+    """Return the least weight that moves among some brokers, as `level` argues."""
     missing = excess = 0.0
     for broker, band in bands.items():
         missing += max(0.0, min(band.low, reached[broker]) - start[broker])
@@ -323,15 +331,36 @@ def _rack_limits(
     least, most = dict.fromkeys(by_rack, 0.0), dict.fromkeys(by_rack, 0.0)
     sizes = {rack: len(members) for rack, members in by_rack.items()}
     for number, weight in by_number.items():
-        if not number:
-            continue
-        top = next(
-            top
-            for top in range(1, number + 1)
-            if sum(min(top, size) for size in sizes.values()) >= number
-        )
-        exact = sum(min(top, size) for size in sizes.values()) == number
+        top, exact = _most_in_a_rack(sizes, number)
         for rack, size in sizes.items():
             most[rack] += weight * min(top, size)
-            least[rack] += weight * min(top if exact else top - 1, size)
+            least[rack] += weight * min(top if exact else max(0, top - 1), size)
     return {rack: (least[rack], most[rack]) for rack in by_rack}
+
+
+def _most_in_a_rack(sizes: Mapping[int, int], number: int) -> tuple[int, bool]:
+    """Return the c of `_rack_limits`, and whether every rack then has to hold c."""
+    for top in range(number + 1):
+        capacity = sum(min(top, size) for size in sizes.values())
+        if capacity >= number:
+            return top, capacity == number
+    return number, False
+
+
+def _racks_are_fixed(layout: Layout, weights: Mapping[int, int]) -> bool:
+    """Return whether each partition has in each rack the only number of replicas that it may."""
+    sizes = Counter(layout.rack[broker] for broker in layout.receivers)
+    receivers = set(layout.receivers)
+    tops = {
+        number: _most_in_a_rack(sizes, number)
+        for number in {len(layout.replicas[partition]) for partition in weights}
+    }
+    for partition in weights:
+        replicas = layout.replicas[partition]
+        top, exact = tops[len(replicas)]
+        racks = layout.racks_of(partition)
+        if not exact or not receivers.issuperset(replicas):
+            return False
+        if any(racks[rack] != min(top, size) for rack, size in sizes.items()):
+            return False
+    return True

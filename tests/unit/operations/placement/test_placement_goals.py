@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 from dataclasses import replace
-from itertools import combinations, product
+from itertools import product
 
 import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.operations.placement import goal
@@ -205,34 +206,88 @@ def test_replicas_of_absent_brokers_stay_when_others_are_spread() -> None:
     assert any("in sync stay" in remark for remark in result.remarks)
 
 
-def test_the_bound_of_a_spread_is_below_every_way_to_reach_it() -> None:
-    """Try all placements of four partitions on three brokers."""
+def test_leads_change_where_replicas_are_copied_anyway() -> None:
+    items = (partition(0, 1, 2, 4), partition(1, 1, 2, 3))
+    assert moved(plan(State(brokers(4), items), goal.drain([4]))).keys() == {"a-0"}
+
+
+def test_a_broker_with_a_very_large_partition_keeps_enough_to_lead() -> None:
+    items = (
+        partition(0, 1, size=1000),
+        *(partition(index, 1, size=100) for index in range(1, 11)),
+        *(partition(index, 2 + index % 2, size=50) for index in range(11, 31)),
+    )
+    state = State(brokers(3), items)
+    result = plan(state, goal.spread())
+    assert result.leaders_after[1] == 5  # half of the mean of 31 on three
+    assert any("stay farther from their share" in remark for remark in result.remarks)
+
+
+def test_partitions_of_very_different_sizes_move_little_more_than_the_least() -> None:
+    ratios = []
+    for seed in range(12):
+        draw = random.Random(seed)
+        items = tuple(
+            partition(index, *draw.sample(range(1, 7), 3), size=int(draw.lognormvariate(15, 1.5)))
+            for index in range(100)
+        )
+        result = plan(State(brokers(7), items), goal.spread())
+        assert result.bound <= result.bytes
+        ratios.append(result.bytes / result.bound)
+    assert max(ratios) <= 1.05
+    # The last replica that a broker gets is of the size that it lacks.
+    assert sorted(ratios)[6] <= 1.015
+
+
+def test_the_bounds_of_racks_add_up_where_each_holds_one_replica() -> None:
+    # In rack a broker 1 has too much, in rack b broker 4 too little.
+    members = brokers(4, "ab")
+    items = (
+        *(partition(index, 1, 2 + 2 * (index % 3 == 0), size=10) for index in range(12)),
+        *(partition(index, 3, 2, size=10) for index in range(12, 18)),
+    )
+    result = plan(State(members, items), goal.spread())
+    assert result.bound == result.bytes > 0
+
+
+@pytest.mark.parametrize(
+    ("count", "racks", "places"),
+    [(3, "", ((1, 2), (1, 3), (2, 3))), (4, "ab", ((1, 2), (3, 2), (1, 4), (3, 4)))],
+)
+def test_the_bound_of_a_spread_is_below_every_way_to_reach_it(
+    count: int, racks: str, places: tuple[tuple[int, int], ...]
+) -> None:
+    """Try all placements of four partitions that keep racks, from some of them."""
     sizes = (7, 5, 4, 2)
-    places = [pair for count in (2,) for pair in combinations((1, 2, 3), count)]
+    mean, tolerance = 2 * sum(sizes) / count, 5  # the upper one of the middle sizes
     for start in product(places[:2], repeat=4):
         items = tuple(
             partition(index, *replicas, size=size)
             for index, (replicas, size) in enumerate(zip(start, sizes, strict=True))
         )
-        state = State(brokers(3), items)
-        result = plan(state, goal.spread())
-        reached = result.bytes_after
+        result = plan(State(brokers(count, racks), items), goal.spread())
+        bands = [
+            (min(load, mean - tolerance), max(load, mean + tolerance))
+            for _, load in sorted(result.bytes_after.items())
+        ]
         best = min(
             sum(
                 size * len(set(after) - set(before))
                 for size, before, after in zip(sizes, start, end, strict=True)
             )
             for end in product(places, repeat=4)
-            if max(load := on_brokers(sizes, end)) <= max(reached.values())
-            and min(load) >= min(reached.values())
+            if all(
+                low <= load <= high
+                for (low, high), load in zip(bands, on_brokers(sizes, end, count), strict=True)
+            )
         )
         assert result.bound <= best <= result.bytes
 
 
-def on_brokers(sizes: tuple[int, ...], end: tuple[tuple[int, ...], ...]) -> list[int]:
+def on_brokers(sizes: tuple[int, ...], end: tuple[tuple[int, ...], ...], count: int) -> list[int]:
     return [
         sum(size for size, replicas in zip(sizes, end, strict=True) if broker in replicas)
-        for broker in (1, 2, 3)
+        for broker in range(1, count + 1)
     ]
 
 
