@@ -15,7 +15,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ..module_utils.host import operation_file
 from ..module_utils.kafka import reassignments
 from ..module_utils.kafka.answers import RefusedError, UnsupportedError
-from ..module_utils.kafka.client import Cluster
+from ..module_utils.kafka.client import LONG_REQUEST_MS, Cluster
 from ..module_utils.kafka.reassignments import Reassignment
 from ..module_utils.kafka.snapshot import Snapshot
 from ..module_utils.operations import mover, options, rebalance
@@ -161,7 +161,6 @@ lines:
 """
 
 POLL_SECONDS = 1.0
-REQUEST_MS = 30_000
 
 
 @dataclass
@@ -348,7 +347,7 @@ def work(module: AnsibleModule, _: Cluster) -> dict[str, Any]:
         text = f"another operation has taken the cluster lock meanwhile: see {params['record']}"
         raise FailedError(text)
     # Sizes of all replicas, and changes of many, take a broker longer than other requests.
-    patient = Cluster(options.connection_of(params), request_ms=REQUEST_MS)
+    patient = Cluster(options.connection_of(params), request_ms=LONG_REQUEST_MS)
     try:
         return Rebalance(params, patient, module.check_mode).run()
     except RefusedError as error:

@@ -15,7 +15,7 @@ from ..module_utils.host.retry import retried
 from ..module_utils.kafka import contents, snapshot, users
 from ..module_utils.kafka.acls import Acl
 from ..module_utils.kafka.answers import RefusedError, UnsupportedError
-from ..module_utils.kafka.client import Cluster, UnavailableError
+from ..module_utils.kafka.client import LONG_REQUEST_MS, Cluster, UnavailableError
 from ..module_utils.operations import options, user_options
 from ..module_utils.operations import users as user_rules
 from ..module_utils.operations.cluster_users import Users, UsersNotShownError
@@ -100,8 +100,6 @@ attributes:
     support: full
 """
 
-REQUEST_MS = 30_000
-"""A broker takes seconds for an answer about thousands of topics."""
 POLL_SECONDS = 0.2
 SHOWN_SECONDS = 30
 
@@ -297,7 +295,7 @@ def main() -> None:
         "wait": {"type": "float", "default": 0},
     }
     # The host's journal would otherwise hold the properties.
-    options.run(work, spec, request_ms=REQUEST_MS, no_log=True)
+    options.run(work, spec, request_ms=LONG_REQUEST_MS, no_log=True)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from ..module_utils.formats.values import visible
 from ..module_utils.kafka import users
 from ..module_utils.kafka.acls import Acl
 from ..module_utils.kafka.answers import RefusedError, UnsupportedError
-from ..module_utils.kafka.client import Cluster
+from ..module_utils.kafka.client import LONG_REQUEST_MS, Cluster
 from ..module_utils.operations import options
 from ..module_utils.operations import users as user_lines
 from ..module_utils.operations.resources import export, reading
@@ -60,7 +60,6 @@ users:
   type: dict
 """
 
-REQUEST_MS = 30_000
 _UNUSED = ("floor", "scope", "prune", "confirm_prune", "elsewhere")
 """Parts of a policy without a meaning here."""
 
@@ -122,7 +121,9 @@ def main() -> None:
     """Run the module."""
     policy = {key: RESOURCES[key] for key in ("service_topics", "service_users")}
     others = {key: RESOURCES[key] for key in _UNUSED}
-    options.run(work, {**options.REMOTE, **policy, **others}, request_ms=REQUEST_MS, no_log=True)
+    options.run(
+        work, {**options.REMOTE, **policy, **others}, request_ms=LONG_REQUEST_MS, no_log=True
+    )
 
 
 if __name__ == "__main__":

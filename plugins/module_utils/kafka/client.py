@@ -11,6 +11,8 @@ from .connection import Connection
 from .snapshot import Snapshot
 
 REQUEST_MS = 2000
+LONG_REQUEST_MS = 30_000
+"""For answers about thousands of topics, which take a broker seconds."""
 """How long a broker may take to answer, unless a caller allows more."""
 
 T = TypeVar("T")
