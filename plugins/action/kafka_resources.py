@@ -118,7 +118,7 @@ class ActionModule(Action):
             **({"cluster_id": first.cluster_id} if first and first.cluster_id else {}),
             "resources": merged.resources(self._of_team(team, listed) if team else listed, users),
             "elsewhere": _of_others(team, listed) if team else {},
-            "floor": _floor(broker) if broker else dict(files.minimum),
+            "floor": _floor(first) if first else dict(files.minimum),
             "scope": list(described.prefixes) if described else [],
         }
 
