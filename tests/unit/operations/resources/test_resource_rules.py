@@ -206,7 +206,7 @@ def test_the_message_names_the_word_and_the_reason() -> None:
     ("log", "entry", "text"),
     [
         (Log(partitions=3), {"partitions": 2}, "Kafka takes none away"),
-        (Log(replication=2), {"replication": 3}, "reassignment"),
+        (Log(replication=2), {"replication": 3}, "rebalance.yml"),
         (Log(config=None), {}, "DescribeConfigs"),
         (Log(internal=True), {"state": "absent"}, "keeps its state there"),
         (Log(), {"config": {"leader.replication.throttled.replicas": "*"}}, "reassignments"),
@@ -224,7 +224,7 @@ def test_what_no_request_can_change_is_refused(
 def test_all_reasons_of_a_topic_are_named() -> None:
     item = topic_item(Log(partitions=3, replication=2), partitions=1, replication=3)
     assert "none away" in item.reason
-    assert "reassignment" in item.reason
+    assert "rebalance.yml" in item.reason
 
 
 @pytest.mark.parametrize("name", ["__consumer_offsets", "_schemas", "__new"])
