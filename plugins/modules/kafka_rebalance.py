@@ -72,8 +72,9 @@ options:
     type: bool
     default: false
   rate:
-    description: How fast replicas are moved into and out of each broker, in bytes per second; by
-      default as fast as the measured traffic leaves room for.
+    description: How fast replicas are moved into and out of each broker, in bytes per second. By
+      default it is half of what producers write to the busiest broker, at least 10 MB/s, and 1.5
+      times what they write to what a broker copies at a time.
     type: int
   in_flight:
     description: Bytes that a broker gets in one wave at most.
@@ -143,8 +144,8 @@ EXAMPLES = r"""
 
 RETURN = r"""
 plan:
-  description: The C(moves), each with topic, partition, the brokers C(before) and C(after) and the
-    C(bytes) that it copies. Also C(bytes) of all, C(least_bytes) that any plan copies,
+  description: The C(moves), each with topic, partition, the brokers C(before) and C(after), the
+    C(bytes) that it copies and the C(reason). Also C(bytes) of all, C(least_bytes) that any plan copies,
     C(leaders_before) and C(leaders_after) by broker, C(waves), C(rate) and C(seconds).
   returned: when it was planned
   type: dict
@@ -182,6 +183,9 @@ class Rebalance:
         """Cancel, plan or move, as the options say; return the module's result."""
         if self.params["cancel"]:
             return self.cancel()
+        if problems := rebalance.option_problems(self.params):
+            text = f"{'; '.join(problems)}. Nothing was moved."
+            raise FailedError(text)
         if self.params["waves"] is not None:
             waves = [[Move.of(move) for move in wave] for wave in self.params["waves"]]
             return self.move(waves, self.params["rate"], self.params["carried"])
