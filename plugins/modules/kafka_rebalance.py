@@ -123,6 +123,10 @@ options:
   host:
     description: The host where the module runs, where the task is delegated to it.
     type: str
+  json:
+    description: File on the control node for the plan, as in RV(plan). It is written before anything
+      is moved.
+    type: str
   events:
     description: File on the control node that gets the change with its times, for the ledger.
     type: str
@@ -247,6 +251,11 @@ class Rebalance:
         if self.params["measure"] > 0:
             rates = rebalance.measure(self.cluster, snapshot, directories, self.params["measure"])
         current = rebalance.state_of(snapshot, directories, ongoing, rates)
+        if self.drained and self.drained.isdisjoint(item.id for item in current.all_brokers):
+            numbers = ", ".join(map(str, sorted(self.drained)))
+            # An earlier run may have ended the registration.
+            text = f"Nothing to move: broker {numbers} is not registered and has no replica"
+            return Plan(lines=(text,))
         sizes = {(part.topic, part.index): part.size for part in current.partitions}
         return rebalance.make_plan(
             current,

@@ -69,16 +69,37 @@ def _implied(params: Mapping[str, Any]) -> str:
 
 
 def option_problems(params: Mapping[str, Any]) -> list[str]:
-    """Return what is wrong with the options of a goal, all at once; `params` as of `goal_of`."""
+    """Return what is wrong with the options of a goal, all at once.
+
+    `params` is as of `goal_of`, and may have a `rate`.
+    """
     kind = params["goal"] or _implied(params)
     used = _USED[kind]
-    missing = [f"the goal {kind} needs {option}: set it" for option in used if not params[option]]
     options = sorted({option for names in _USED.values() for option in names} - set(used))
-    return missing + [
-        f"{option} has no effect on the goal {kind}: leave it out, or choose another goal"
-        for option in options
-        if params[option]
+    rate = params.get("rate")
+    return [
+        *(
+            f"the goal {kind} needs {_called(option)}: set it"
+            for option in used
+            if not params[option]
+        ),
+        *(
+            f"{_called(option)} has no effect on the goal {kind}: leave it out, or choose another goal"
+            for option in options
+            if params[option]
+        ),
+        *(
+            f"{option} {params[option]} is below 1: set how many"
+            for option in ("hottest", "replication")
+            if params[option] < 0
+        ),
+        *([f"rate {rate} is below 1: set bytes/s"] if rate is not None and rate < 1 else ()),
     ]
+
+
+def _called(option: str) -> str:
+    """Return an option's name in the playbook."""
+    return {"topics": "topic"}.get(option, option)
 
 
 _USED: Mapping[str, Sequence[str]] = {
@@ -90,6 +111,7 @@ _USED: Mapping[str, Sequence[str]] = {
     goals.SPREAD: (),
 }
 """Kind of a goal -> the options that it is made of."""
+GOALS = tuple(_USED)
 
 
 def read_directories(cluster: Cluster, snapshot: Snapshot) -> dict[int, tuple[LogDir, ...]]:

@@ -74,17 +74,17 @@ def test_the_goal_follows_from_the_options(options: dict[str, Any], expected: go
         ({"topics": ["a"]}, []),
         ({"topics": ["a"], "replication": 3}, []),
         ({"goal": "racks"}, []),
-        ({"goal": "topic"}, ["the goal topic needs topics"]),
-        ({"replication": 3}, ["the goal replication needs topics"]),
+        ({"goal": "topic"}, ["the goal topic needs topic"]),
+        ({"replication": 3}, ["the goal replication needs topic"]),
         ({"goal": "hottest"}, ["the goal hottest needs hottest"]),
-        ({"goal": "spread", "topics": ["a"]}, ["topics has no effect on the goal spread"]),
+        ({"goal": "spread", "topics": ["a"]}, ["topic has no effect on the goal spread"]),
         (
             {"hottest": 5, "topics": ["a"], "goal": "racks"},
-            ["hottest has no effect", "topics has no effect"],
+            ["hottest has no effect", "topic has no effect"],
         ),
         (
             {"replication": 3, "hottest": 5},
-            ["the goal replication needs topics", "hottest has no effect"],
+            ["the goal replication needs topic", "hottest has no effect"],
         ),
     ],
 )
