@@ -24,7 +24,7 @@ class ActionModule(LocalAction):
         }
         lock = operation.lock(cluster, {**other_nodes, **nodes})
         host = working_host(cluster, nodes, leaving)
-        refused = " ".join(filter(None, (lock["refused"], refusal(cluster, leaving, host))))
+        refused = lock["refused"] or refusal(cluster, leaving, host)
         if not self._task.check_mode:
             steps: dict[str, list[str]] = {"plan": [], "left": [], "done": []}
             fresh = {"state": RUNNING, "reason": refused, **steps}

@@ -122,14 +122,6 @@ def test_another_operation_that_lives_refuses_it(tasks: Tasks) -> None:
     assert "rolling_restart" in judge(tasks, nodes)["refused"]
 
 
-def test_all_that_refuses_it_is_said_at_once(tasks: Tasks) -> None:
-    held = {"id": "x", "what": "rolling_restart", "state": "running", "age": 1.0}
-    nodes = {name: node(holder=held, previous_operation=held) for name in CLUSTER.kafka}
-    refused = judge(tasks, nodes, leaving="c1")["refused"]
-    assert "rolling_restart" in refused
-    assert "is a controller and no broker" in refused
-
-
 def test_who_is_no_broker_cannot_leave(tasks: Tasks) -> None:
     nodes = {name: node() for name in CLUSTER.kafka}
     refused = judge(tasks, nodes, leaving="nobody")["refused"]
