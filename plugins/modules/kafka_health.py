@@ -53,7 +53,6 @@ options:
       other topics. C(few_replicas) are those with fewer, which does not make the cluster unhealthy.
       Without it as the brokers would create them.
     type: dict
-    default: {}
   allow_unsafe_quorum:
     description: With O(gate), whether a controller may stop although the quorum then has no
       majority; without it as C(kafka_allow_unsafe_quorum) says.

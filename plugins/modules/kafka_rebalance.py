@@ -12,6 +12,7 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ..module_utils.formats import goal_options
 from ..module_utils.host import operation_file
 from ..module_utils.kafka import reassignments
 from ..module_utils.kafka.answers import RefusedError, UnsupportedError
@@ -187,8 +188,9 @@ class Rebalance:
         """Cancel, plan or move, as the options say; return the module's result."""
         if self.params["cancel"]:
             return self.cancel()
-        if problems := rebalance.option_problems(self.params):
-            text = f"{'; '.join(problems)}. Nothing was moved."
+        if problems := goal_options.problems(self.params):
+            texts = "; ".join(f"{what}: {fix}" for what, fix in problems)
+            text = f"{texts}. Nothing was moved."
             raise FailedError(text)
         if self.params["waves"] is not None:
             waves = [[Move.of(move) for move in wave] for wave in self.params["waves"]]

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ..formats import goal_options
 from ..kafka import reassignments
 from ..kafka.client import Cluster
 from ..kafka.reassignments import LogDir, Name, Reassignment
@@ -54,64 +55,7 @@ def goal_of(params: Mapping[str, Any]) -> Goal:
         goals.RACKS: goals.racks,
         goals.SPREAD: goals.spread,
     }
-    return kinds[params["goal"] or _implied(params)]()
-
-
-def _implied(params: Mapping[str, Any]) -> str:
-    """Return the kind of goal that the other options imply."""
-    kinds = {
-        "drain": goals.DRAIN,
-        "replication": goals.REPLICATION,
-        "hottest": goals.HOTTEST,
-        "topics": goals.TOPIC,
-    }
-    return next((kind for option, kind in kinds.items() if params[option]), goals.SPREAD)
-
-
-def option_problems(params: Mapping[str, Any]) -> list[str]:
-    """Return what is wrong with the options of a goal, all at once.
-
-    `params` is as of `goal_of`, and may have a `rate`.
-    """
-    kind = params["goal"] or _implied(params)
-    used = _USED[kind]
-    options = sorted({option for names in _USED.values() for option in names} - set(used))
-    rate = params.get("rate")
-    return [
-        *(
-            f"the goal {kind} needs {_called(option)}: set it"
-            for option in used
-            if not params[option]
-        ),
-        *(
-            f"{_called(option)} has no effect on the goal {kind}: leave it out, or choose another goal"
-            for option in options
-            if params[option]
-        ),
-        *(
-            f"{option} {params[option]} is below 1: set how many"
-            for option in ("hottest", "replication")
-            if params[option] < 0
-        ),
-        *([f"rate {rate} is below 1: set bytes/s"] if rate is not None and rate < 1 else ()),
-    ]
-
-
-def _called(option: str) -> str:
-    """Return an option's name in the playbook."""
-    return {"topics": "topic"}.get(option, option)
-
-
-_USED: Mapping[str, Sequence[str]] = {
-    goals.DRAIN: ("drain",),
-    goals.HOTTEST: ("hottest",),
-    goals.TOPIC: ("topics",),
-    goals.REPLICATION: ("topics", "replication"),
-    goals.RACKS: (),
-    goals.SPREAD: (),
-}
-"""Kind of a goal -> the options that it is made of."""
-GOALS = tuple(_USED)
+    return kinds[goal_options.kind_of(params)]()
 
 
 def read_directories(cluster: Cluster, snapshot: Snapshot) -> dict[int, tuple[LogDir, ...]]:

@@ -5,12 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-SPREAD = "spread"
-DRAIN = "drain"
-REPLICATION = "replication"
-RACKS = "racks"
-HOTTEST = "hottest"
-TOPIC = "topic"
+from ...formats.goal_options import DRAIN, HOTTEST, RACKS, REPLICATION, SPREAD, TOPIC
+
 DISK_SHARE = 0.80
 """The part of a disk that may be in use after each step."""
 
@@ -20,7 +16,7 @@ class Goal:
     """A goal, and the limits that it keeps."""
 
     kind: str
-    """One of the constants above."""
+    """One of those of `goal_options`."""
     brokers: frozenset[int] = frozenset()
     """Brokers that are to hold no replica (drain)."""
     factors: Mapping[str, int] = field(default_factory=dict)

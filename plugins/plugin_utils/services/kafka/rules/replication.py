@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from .....module_utils.formats import goal_options
 from .....module_utils.formats.values import listing
-from .....module_utils.operations import rebalance
 from ....cluster.cluster import Cluster
 from ....rules.engine import Finding, Findings, rule
 from ....rules.shared import brokers, falls_back_to_default, nodes, place, shared_values
@@ -104,8 +104,7 @@ def _rack_too_few(cluster: Cluster) -> Findings:
 @rule("rebalance-options", where="-e")
 def _rebalance_options(cluster: Cluster) -> Findings:
     """The run would reach another goal than the one that is meant."""
-    for problem in rebalance.option_problems(_goal_options(cluster.inventory.parameters)):
-        what, _, fix = problem.partition(": ")
+    for what, fix in goal_options.problems(_goal_options(cluster.inventory.parameters)):
         yield Finding(f"rebalance.yml: {what}.", f"{fix[0].upper()}{fix[1:]}.")
 
 
@@ -120,7 +119,7 @@ def _goal_options(parameters: Mapping[str, Any]) -> dict[str, Any]:
 
     goal, rate = parameters.get("goal") or None, None
     numbers = {name: number(name) for name in ("hottest", "replication")}
-    if goal not in (None, *rebalance.GOALS) or None in numbers.values():
+    if goal not in (None, *goal_options.USED) or None in numbers.values():
         return {"goal": None, "topics": "", "drain": [], "hottest": 0, "replication": 0}
     if parameters.get("rate") not in (None, ""):
         rate = number("rate")
