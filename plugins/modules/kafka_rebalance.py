@@ -188,8 +188,8 @@ class Rebalance:
         """Cancel, plan or move, as the options say; return the module's result."""
         if self.params["cancel"]:
             return self.cancel()
-        if problems := goal_options.problems(self.params):
-            texts = "; ".join(f"{what}: {fix}" for what, fix in problems)
+        if wrong := goal_options.problems(self.params):
+            texts = "; ".join(f"{what}: {fix}" for what, fix in wrong)
             text = f"{texts}. Nothing was moved."
             raise FailedError(text)
         if self.params["waves"] is not None:

@@ -37,7 +37,7 @@ def cluster(topics: int = 6, partitions: int = 8, *, lost: int | None = None) ->
     ]
     if lost:
         hosts[lost - 1] |= {"error": "no route to host", "units": [], "disks": []}
-    kafka = {
+    kafka: dict[str, Any] = {
         "cluster_id": "cXvO0ScRTz6XwZrbyFXLuA",
         "controller": 2,
         "expected": ids,

@@ -5,8 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from ...formats.goal_options import DRAIN, HOTTEST, RACKS, REPLICATION, SPREAD, TOPIC
+from ...formats import goal_options
 
+SPREAD = goal_options.SPREAD
+DRAIN = goal_options.DRAIN
+REPLICATION = goal_options.REPLICATION
+RACKS = goal_options.RACKS
+HOTTEST = goal_options.HOTTEST
+TOPIC = goal_options.TOPIC
 DISK_SHARE = 0.80
 """The part of a disk that may be in use after each step."""
 
@@ -16,7 +22,7 @@ class Goal:
     """A goal, and the limits that it keeps."""
 
     kind: str
-    """One of those of `goal_options`."""
+    """One of the constants above."""
     brokers: frozenset[int] = frozenset()
     """Brokers that are to hold no replica (drain)."""
     factors: Mapping[str, int] = field(default_factory=dict)
