@@ -15,7 +15,10 @@ from ansible_collections.millrace.streaming.plugins.module_utils.kafka.client im
     UnavailableError,
 )
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.connection import Connection
-from ansible_collections.millrace.streaming.plugins.module_utils.operations import kafka_report
+from ansible_collections.millrace.streaming.plugins.module_utils.operations import (
+    hot_spots,
+    kafka_report,
+)
 
 from .collector import Reader
 from .observed import Observed
@@ -39,7 +42,10 @@ def of_settings(settings: Settings) -> dict[str, Reader]:
         OSError: a certificate of the settings cannot be read.
 
     """
-    readers: dict[str, Reader] = {"kafka": partial(kafka, settings.kafka)}
+    readers: dict[str, Reader] = {
+        "kafka": partial(kafka, settings.kafka),
+        "sizes": Sizes(settings.kafka),
+    }
     if client := SchemaRegistry.of(settings.registry):
         readers["registry"] = partial(registry, client)
     if settings.prometheus:
@@ -67,6 +73,27 @@ def kafka(settings: Mapping[str, Any]) -> dict[str, Any]:
         return {"error": f"no broker answers ({error})"}
     finally:
         cluster.close()
+
+
+class Sizes:
+    """The sizes of replicas, and how fast they have grown since the last time."""
+
+    def __init__(self, settings: Mapping[str, Any]) -> None:
+        """Keep how to connect."""
+        self._settings = settings
+        self._before: hot_spots.Sample | None = None
+
+    def __call__(self) -> dict[str, Any]:
+        """Return what the page shows of disks and busy partitions."""
+        cluster = Cluster(connection_of(self._settings), request_ms=hot_spots.REQUEST_MS)
+        try:
+            now = hot_spots.sample(cluster)
+        except UnavailableError as error:
+            return {"error": f"no broker answers ({error})"}
+        finally:
+            cluster.close()
+        before, self._before = self._before, now
+        return hot_spots.summary(now, before)
 
 
 def registry(client: SchemaRegistry) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -12,7 +13,7 @@ from ..module_utils.host.operation_file import QUIET_SECONDS
 from ..plugin_utils import operation
 from ..plugin_utils.action import Action
 from ..plugin_utils.cluster import module_options
-from ..plugin_utils.files import write_event
+from ..plugin_utils.files import write, write_event
 from ..plugin_utils.operation import die_with_ansible
 
 SLICE_SECONDS = 20.0
@@ -25,7 +26,7 @@ class ActionModule(Action):
     below its throttle, and the next run adopts it.
     """
 
-    OWN = frozenset({"host", "events"})
+    OWN = frozenset({"host", "events", "json"})
 
     def act(self, args: dict[str, Any]) -> dict[str, Any]:
         """Plan, and move what the plan has."""
@@ -35,9 +36,9 @@ class ActionModule(Action):
         explicit = {key: value for key, value in self._task.args.items() if key not in self.OWN}
         self._options = {**options, **explicit}
         if args["cancel"] or self._task.check_mode or args["plan_only"]:
-            return self._slice({})
+            return self._written(self._slice({}))
         die_with_ansible()
-        plan = self._until_planned()
+        plan = self._written(self._until_planned())
         if plan.get("failed") or not plan.get("waves"):
             return self._ended(plan)
         for line in plan["lines"]:
@@ -48,6 +49,13 @@ class ActionModule(Action):
             write_event(args["events"], event)
         lines = [*plan["lines"], *result.get("lines", ())]
         return self._ended({**result, "plan": plan["plan"], "lines": lines})
+
+    def _written(self, result: dict[str, Any]) -> dict[str, Any]:
+        """Write the plan of a result into the file that the caller has asked for, and return it."""
+        if "plan" in result:
+            text = json.dumps(result["plan"], indent=2)
+            write(self._task.args.get("json"), f"{text}\n", "the plan")
+        return result
 
     def _until_planned(self) -> dict[str, Any]:
         """Return the plan, once reassignments of something else have ended that it waits for."""

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
@@ -47,6 +48,11 @@ options:
       without it as C(kafka_allow_outage) says.
     type: list
     elements: str
+  factors:
+    description: Topic to the number of replicas that it should have, with an empty name that of all
+      other topics. C(few_replicas) are those with fewer, which does not make the cluster unhealthy.
+      Without it as the brokers would create them.
+    type: dict
   allow_unsafe_quorum:
     description: With O(gate), whether a controller may stop although the quorum then has no
       majority; without it as C(kafka_allow_unsafe_quorum) says.
@@ -78,7 +84,8 @@ blockers:
 brokers:
   description: Registered brokers, each with id, host, port, rack and fenced. Also C(cluster_id),
     C(controller) (node id of the active one), C(voters) and C(observers) of the quorum, the
-    numbers of C(topics) and C(partitions), and the names in C(offline), C(under_replicated) and
+    numbers of C(topics) and C(partitions), C(few_replicas) with how many a topic has and should
+    have, and the names in C(offline), C(under_replicated) and
     C(under_min_isr).
   returned: when a broker answered
   type: list
@@ -95,6 +102,7 @@ def wait_healthy(
     wait: float,
     policy: Policy | None = None,
     steady: float = 0,
+    factors: Mapping[str, int] | None = None,
 ) -> dict[str, Any]:
     """Check until the cluster was healthy for `steady` seconds, or the time is over.
 
@@ -103,7 +111,7 @@ def wait_healthy(
     start = time.monotonic()
     good_since: float | None = None
     while True:
-        facts, problems, blockers = check_once(cluster, expected, policy)
+        facts, problems, blockers = check_once(cluster, expected, policy, factors)
         now = time.monotonic()
         good_since = None if problems or blockers else good_since or now
         long_enough = good_since is not None and now - good_since >= steady
@@ -123,7 +131,10 @@ def wait_healthy(
 
 
 def check_once(
-    cluster: Cluster, expected: Expected, policy: Policy | None
+    cluster: Cluster,
+    expected: Expected,
+    policy: Policy | None,
+    factors: Mapping[str, int] | None = None,
 ) -> tuple[dict[str, Any], list[str], list[Blocker]]:
     """Return the current facts, problems and blockers."""
     try:
@@ -137,7 +148,9 @@ def check_once(
     except UnavailableError as error:
         return {}, [f"no broker answers ({error}): see the brokers' journals"], []
     directories = sorted(snapshot.with_failed_directory | failed.keys())
-    return {**health.facts(snapshot), "failed_directories": directories}, problems, blockers
+    facts = {**health.facts(snapshot), "failed_directories": directories}
+    facts["few_replicas"] = health.few_replicas(snapshot, factors or {})
+    return facts, problems, blockers
 
 
 def failed_directories(
@@ -186,6 +199,7 @@ def report(result: dict[str, Any]) -> list[str]:
         f"partitions: {len(result['offline'])} offline, {len(result['under_min_isr'])} below "
         f"min.insync.replicas, {len(result['under_replicated'])} under-replicated",
         *wrong,
+        *filter(None, [health.few_replicas_line(result["few_replicas"])]),
         *result.get("expiring", ()),
     ]
 
@@ -195,7 +209,8 @@ def work(module: AnsibleModule, cluster: Cluster) -> dict[str, Any]:
     params = module.params
     expected = options.expected_of(params)
     policy = options.policy_of(params) if params["gate"] else None
-    result = wait_healthy(cluster, expected, params["wait"], policy, params["steady"])
+    limits = (params["wait"], policy, params["steady"])
+    result = wait_healthy(cluster, expected, *limits, params["factors"])
     # Blockers say it more exactly than problems do, except for directories.
     blockers = [blocker["text"] for blocker in result["blockers"]]
     remaining = [problem for problem in result["problems"] if problem not in blockers]
@@ -223,6 +238,7 @@ def main() -> None:
         **options.GATE,
         "wait": {"type": "float", "default": 0},
         "steady": {"type": "float", "default": 0},
+        "factors": {"type": "dict", "default": {}},
         "gate": {"type": "bool", "default": False},
         "tls_addresses": {"type": "list", "elements": "str", "default": []},
         "fail": {"type": "bool", "default": True},

@@ -12,6 +12,7 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ..module_utils.formats import goal_options
 from ..module_utils.host import operation_file
 from ..module_utils.kafka import reassignments
 from ..module_utils.kafka.answers import RefusedError, UnsupportedError
@@ -72,8 +73,9 @@ options:
     type: bool
     default: false
   rate:
-    description: How fast replicas are moved into and out of each broker, in bytes per second; by
-      default as fast as the measured traffic leaves room for.
+    description: How fast replicas are moved into and out of each broker, in bytes per second. By
+      default it is half of what producers write to the busiest broker, at least 10 MB/s, and 1.5
+      times what they write to what a broker copies at a time.
     type: int
   in_flight:
     description: Bytes that a broker gets in one wave at most.
@@ -122,6 +124,10 @@ options:
   host:
     description: The host where the module runs, where the task is delegated to it.
     type: str
+  json:
+    description: File on the control node for the plan, as in RV(plan). It is written before anything
+      is moved.
+    type: str
   events:
     description: File on the control node that gets the change with its times, for the ledger.
     type: str
@@ -143,8 +149,8 @@ EXAMPLES = r"""
 
 RETURN = r"""
 plan:
-  description: The C(moves), each with topic, partition, the brokers C(before) and C(after) and the
-    C(bytes) that it copies. Also C(bytes) of all, C(least_bytes) that any plan copies,
+  description: The C(moves), each with topic, partition, the brokers C(before) and C(after), the
+    C(bytes) that it copies and the C(reason). Also C(bytes) of all, C(least_bytes) that any plan copies,
     C(leaders_before) and C(leaders_after) by broker, C(waves), C(rate) and C(seconds).
   returned: when it was planned
   type: dict
@@ -182,6 +188,10 @@ class Rebalance:
         """Cancel, plan or move, as the options say; return the module's result."""
         if self.params["cancel"]:
             return self.cancel()
+        if wrong := goal_options.problems(self.params):
+            texts = "; ".join(f"{what}: {fix}" for what, fix in wrong)
+            text = f"{texts}. Nothing was moved."
+            raise FailedError(text)
         if self.params["waves"] is not None:
             waves = [[Move.of(move) for move in wave] for wave in self.params["waves"]]
             return self.move(waves, self.params["rate"], self.params["carried"])
@@ -243,6 +253,11 @@ class Rebalance:
         if self.params["measure"] > 0:
             rates = rebalance.measure(self.cluster, snapshot, directories, self.params["measure"])
         current = rebalance.state_of(snapshot, directories, ongoing, rates)
+        if self.drained and self.drained.isdisjoint(item.id for item in current.all_brokers):
+            numbers = ", ".join(map(str, sorted(self.drained)))
+            # An earlier run may have ended the registration.
+            text = f"Nothing to move: broker {numbers} is not registered and has no replica"
+            return Plan(lines=(text,))
         sizes = {(part.topic, part.index): part.size for part in current.partitions}
         return rebalance.make_plan(
             current,

@@ -26,6 +26,8 @@ VIEWS = (
     "hosts",
     "topics",
     "topics/topic-0001",
+    "brokers",
+    "brokers/1",
     "groups",
     "groups/dashboards",
     "quorum",
@@ -158,6 +160,22 @@ def test_a_missing_replica_is_seen(chromium: Browser, site: Path) -> None:
     assert chromium.run("return document.querySelectorAll('td.lost').length") == 8
     show(chromium, site, "healthy", "topics/topic-0001")
     assert chromium.run("return document.querySelectorAll('td.lost').length") == 0
+
+
+def test_disks_and_busy_partitions_are_there(chromium: Browser, site: Path) -> None:
+    chromium.shape(*SIZES[0])
+    show(chromium, site, "broker", "brokers")
+    text = shown(chromium)
+    assert "broker 3 does not show its disks" in text
+    assert "Where producers write most" in text
+    assert "90 %" in text
+    chromium.run("document.querySelector('a[href=\"#brokers/1\"]').click()")
+    text = shown(chromium)
+    assert "/var/lib/kafka/data" in text
+    assert "48 replicas, 32 of them lead" in text
+    show(chromium, site, "large", "brokers/1")
+    # Ten on its disk, and the first page of all.
+    assert chromium.run("return document.querySelectorAll('tbody tr').length") == 60
 
 
 def test_a_large_cluster_is_there_at_once(chromium: Browser, site: Path) -> None:

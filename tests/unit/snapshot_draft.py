@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import Any
+
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.reassignments import LogDir
+from ansible_collections.millrace.streaming.plugins.module_utils.operations import hot_spots
 
 RACKS = {1: "a", 2: "b", 3: "c"}
 
@@ -33,7 +37,7 @@ def cluster(topics: int = 6, partitions: int = 8, *, lost: int | None = None) ->
     ]
     if lost:
         hosts[lost - 1] |= {"error": "no route to host", "units": [], "disks": []}
-    kafka = {
+    kafka: dict[str, Any] = {
         "cluster_id": "cXvO0ScRTz6XwZrbyFXLuA",
         "controller": 2,
         "expected": ids,
@@ -95,6 +99,7 @@ def cluster(topics: int = 6, partitions: int = 8, *, lost: int | None = None) ->
             },
             "problems": ["task 0 of connector stock has failed at k1:8083: no such table"],
         },
+        "sizes": sizes(kafka["topics"], [broker for broker in ids if broker != lost]),
         "registry": {"instances": ["k1:8081"], "subjects": ["flights-value"], "problems": []},
         "spark": {
             "active": "k1:8080",
@@ -139,3 +144,31 @@ def cluster(topics: int = 6, partitions: int = 8, *, lost: int | None = None) ->
             {"host": "k2", "place": "/etc/kafka/node.pem", "days": 12.0, "wrong": ""},
         ],
     }
+
+
+def sizes(topics: Sequence[Any], brokers: Sequence[int]) -> dict[str, Any]:
+    """Return where the bytes of topics are; partition 0 of each is written to, and grows."""
+
+    def sample(at: float) -> hot_spots.Sample:
+        return hot_spots.Sample(
+            at,
+            {
+                broker: [
+                    LogDir(
+                        "/var/lib/kafka/data",
+                        total=10**11,
+                        usable=10**10 * broker,
+                        sizes={
+                            (name, index): 10**8 * (index + 1) + int(at) * 10**6 * (index == 0)
+                            for name, partitions, _ in topics
+                            for index, (_, replicas, _) in enumerate(partitions)
+                            if broker in replicas
+                        },
+                    )
+                ]
+                for broker in brokers
+            },
+            [f"broker {broker} does not show its disks" for broker in RACKS.keys() - {*brokers}],
+        )
+
+    return hot_spots.summary(sample(5.0), sample(0.0))

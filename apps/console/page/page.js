@@ -5,7 +5,7 @@ const PAGE_ROWS = 50;
 const MATRIX_ROWS = 100;
 const SQUARES = 2000;
 const TITLES = {
-  overview: "Overview", hosts: "Hosts", topics: "Topics", groups: "Groups", quorum: "Quorum", connect: "Connect",
+  overview: "Overview", hosts: "Hosts", topics: "Topics", brokers: "Brokers", groups: "Groups", quorum: "Quorum", connect: "Connect",
   schemas: "Schemas", spark: "Spark", operations: "Operations", certificates: "Certificates",
 };
 let data = {};
@@ -30,6 +30,7 @@ function h(tag, attributes, ...children) {
 const number = (value) => value.toLocaleString("en-US");
 const count = (amount, one, many) => `${number(amount)} ${amount === 1 ? one : many || `${one}s`}`;
 const link = (route, text) => h("a", { href: `#${route}` }, text);
+const brokerRoute = (id) => `brokers/${id}`;
 const topicRoute = (name) => `topics/${encodeURIComponent(name)}`;
 const isInternal = (name) => name.startsWith("__");
 
@@ -122,10 +123,11 @@ const STATES = ["in sync", "under-replicated", "below min.insync.replicas", "off
 
 function derive() {
   if (derived) return derived;
-  derived = { topics: [], totals: [0, 0, 0, 0], partitions: 0, brokers: new Map() };
+  const read = data.sizes && !data.sizes.error ? data.sizes : {};
+  derived = { topics: [], totals: [0, 0, 0, 0], partitions: 0, brokers: new Map(), sizes: new Map(read.topics || []), hottest: read.hottest || [] };
   const kafka = data.kafka || {};
   const known = (id) => {
-    if (!derived.brokers.has(id)) derived.brokers.set(id, { id, leaders: 0, replicas: 0, lost: 0, registered: false });
+    if (!derived.brokers.has(id)) derived.brokers.set(id, { id, leaders: 0, replicas: 0, lost: 0, registered: false, disks: [] });
     return derived.brokers.get(id);
   };
   for (const id of kafka.expected || []) known(id);
@@ -145,8 +147,12 @@ function derive() {
       }
     }
     derived.partitions += partitions.length;
-    derived.topics.push({ name, partitions, minIsr, counts, worst: counts.reduce((worst, amount, at) => (amount ? at : worst), 0) });
+    const sizes = derived.sizes.get(name);
+    const size = sizes && sizes.reduce((total, one) => total + one, 0);
+    derived.topics.push({ name, partitions, minIsr, counts, size, worst: counts.reduce((worst, amount, at) => (amount ? at : worst), 0) });
   }
+  derived.named = new Map(derived.topics.map((one) => [one.name, one]));
+  for (const disk of read.disks || []) known(disk.broker).disks.push(disk);
   derived.topics.sort((a, b) => b.worst - a.worst || (a.name < b.name ? -1 : 1));
   derived.ordered = [...derived.brokers.values()].sort((a, b) => (a.rack || "").localeCompare(b.rack || "") || a.id - b.id);
   return derived;
@@ -157,6 +163,9 @@ function stateText(counts) {
   if (!wrong.length) return mark("good", "all in sync");
   return wrong.map((state) => h("div", {}, mark(state === 1 ? "warn" : "bad", `${number(counts[state])} ${STATES[state]}`)));
 }
+
+const sizeOf = (name, index) => derive().sizes.get(name)?.[index];
+const sizeText = (size) => (size === undefined ? "" : bytes(size));
 
 const brokerTitle = (broker) => `Broker ${broker.id}${broker.rack ? `, rack ${broker.rack}` : ""}`;
 
@@ -231,15 +240,15 @@ function topicsView(name) {
         "all": () => true, "with problems": (one) => one.worst > 0,
         "without internal topics": (one) => !isInternal(one.name), "internal topics": (one) => isInternal(one.name),
       },
-      head: ["Topic", "Partitions", "Replicas", "State"], numeric: [1, 2],
+      head: ["Topic", "Partitions", "Replicas", "Size (one replica)", "State"], numeric: [1, 2, 3],
       row: (one) => [link(topicRoute(one.name), one.name), number(one.partitions.length),
-        Math.max(0, ...one.partitions.map((partition) => partition[1].length)), stateText(one.counts)],
+        Math.max(0, ...one.partitions.map((partition) => partition[1].length)), sizeText(one.size), stateText(one.counts)],
     })];
 }
 
 function topicView(name) {
-  const { topics, ordered } = derive();
-  const topic = topics.find((one) => one.name === name);
+  const { named, ordered } = derive();
+  const topic = named.get(name);
   if (!topic) return ["Topics", h("p", {}, `There is no topic ${name}.`), h("p", {}, link("topics", "All topics"))];
   const using = topic.partitions.length
     ? ordered.filter((broker) => topic.partitions.some((one) => one[1].includes(broker.id))) : [];
@@ -252,8 +261,8 @@ function topicView(name) {
   const shown = listing({
     name: "partitions", label: `Partitions of ${name}`, items, size: MATRIX_ROWS,
     filters: items.length > 20 ? { "all": () => true, "with problems": (one) => one.state > 0 } : null,
-    head: ["Partition", ...using.map((broker) => `${broker.id}${broker.rack ? ` (${broker.rack})` : ""}`), "State"],
-    row: ({ partition, index, state }) => [index, ...using.map((broker) => place(partition, broker.id)),
+    head: ["Partition", ...using.map((broker) => `${broker.id}${broker.rack ? ` (${broker.rack})` : ""}`), "Size", "State"],
+    row: ({ partition, index, state }) => [index, ...using.map((broker) => place(partition, broker.id)), sizeText(sizeOf(name, index)),
       state ? mark(state === 1 ? "warn" : "bad", STATES[state]) : mark("good", STATES[0])],
   });
   const groups = (data.kafka.groups || []).filter((one) => Object.hasOwn(one.lags, name));
@@ -265,6 +274,79 @@ function topicView(name) {
     groups.length ? table("Groups that read it", ["Group", "Lag"], groups.map((one) => [groupLink(one), number(sum(one.lags[name]))]), { numeric: [1] })
       : h("p", {}, "No group has read it."),
     live ? recordsOf(topic) : null];
+}
+
+// Brokers: what they lead and hold, which disks are full, where producers write most
+
+const onDisks = (broker, key) => (broker.disks.length ? broker.disks.reduce((total, disk) => total + disk[key], 0) : undefined);
+const used = (disk) => (disk.total ? (disk.total - disk.usable) / disk.total : undefined);
+const percent = (part) => (part === undefined ? "" : mark(part > 0.8 ? "warn" : "good", `${Math.round(part * 100)} %`));
+
+function diskState(disk) {
+  if (disk.failed) return mark("bad", "out of use after an error");
+  return disk.cordoned ? mark("warn", "cordoned: it gets no new replicas") : mark("good", "in use");
+}
+
+// Why sizes are not shown, or not all of them.
+function sizesMissing() {
+  const part = data.sizes;
+  if (!part) return h("p", { class: "quiet" }, "Sizes were not read.");
+  return part.error ? h("div", { class: "panel wrong" }, h("p", {}, mark("bad", "sizes cannot be read")), h("p", {}, part.error)) : problemList(part.errors);
+}
+
+function hottest() {
+  const { named, hottest: found } = derive();
+  const seconds = (data.sizes || {}).seconds;
+  if (!seconds) return null;
+  const row = ([name, index, rate]) => {
+    const [leader, replicas] = named.get(name)?.partitions[index] || [-1, []];
+    return [link(topicRoute(name), `${name}-${index}`), leader < 0 ? "" : link(brokerRoute(leader), leader), `${bytes(rate)}/s`,
+      `${bytes(rate * Math.max(0, replicas.length - 1))}/s`, sizeText(sizeOf(name, index))];
+  };
+  return [h("h2", {}, "Where producers write most"),
+    h("p", { class: "quiet" }, `By how replicas grew in ${number(seconds)} s. Leaders send as much to each of the followers; what consumers read is not in it.`),
+    found.length ? table("Busiest partitions", ["Partition", "Leader", "Written", "Sent to followers", "Size"], found.map(row), { numeric: [1, 2, 3, 4] }) : h("p", {}, "No partition grew.")];
+}
+
+function brokersView(id) {
+  const absent = missing(data.kafka, "Kafka");
+  if (absent) return ["Brokers", absent];
+  if (id !== undefined) return brokerView(id);
+  const { ordered } = derive();
+  return ["Brokers", sizesMissing(),
+    table("Brokers", ["Broker", "Rack", "State", "Leaders", "Replicas", "Bytes", "Fullest disk"],
+      ordered.map((one) => {
+        const shares = one.disks.map(used).filter((part) => part !== undefined);
+        return [link(brokerRoute(one.id), one.id), one.rack || "", brokerState(one), number(one.leaders), number(one.replicas),
+          sizeText(onDisks(one, "bytes")), percent(shares.length ? Math.max(...shares) : undefined)];
+      }), { numeric: [3, 4, 5, 6] }),
+    hottest()];
+}
+
+function brokerView(id) {
+  const { ordered, topics } = derive();
+  const broker = ordered.find((one) => String(one.id) === id);
+  const back = h("p", {}, link("brokers", "All brokers"));
+  if (!broker) return ["Brokers", h("p", {}, `There is no broker ${id}.`), back];
+  const items = topics.flatMap((topic) => topic.partitions.map((partition, index) => ({ topic, partition, index, size: sizeOf(topic.name, index) })))
+    .filter((one) => one.partition[1].includes(broker.id)).sort((a, b) => (b.size || 0) - (a.size || 0));
+  const leads = (one) => one.partition[0] === broker.id;
+  const lost = (one) => !one.partition[2].includes(broker.id);
+  const role = (one) => (lost(one) ? mark("bad", "missing") : leads(one) ? "leader" : "follower");
+  return [brokerTitle(broker), back, h("p", {}, brokerState(broker), ` ${count(broker.replicas, "replica")}, ${number(broker.leaders)} of them lead`),
+    h("h2", {}, "Disks"), sizesMissing(),
+    broker.disks.map((disk) => [h("h3", {}, disk.path),
+      h("p", {}, diskState(disk), disk.total ? [" ", percent(used(disk)), ` used of ${bytes(disk.total)}`] : null,
+        disk.failed ? null : `; ${count(disk.replicas, "replica")} with ${bytes(disk.bytes)}`),
+      disk.largest.length ? table(`Largest replicas in ${disk.path}`, ["Partition", "Size"],
+        disk.largest.map(([name, index, size]) => [link(topicRoute(name), `${name}-${index}`), bytes(size)]), { numeric: [1] }) : null]),
+    h("h2", {}, "Partitions"),
+    listing({
+      name: "held", label: `Partitions of broker ${broker.id}`, items, text: (one) => one.topic.name,
+      filters: { "all": () => true, "led by it": leads, "followed by it": (one) => !leads(one), "missing": lost },
+      head: ["Partition", "Role", "Size"], numeric: [2],
+      row: (one) => [link(topicRoute(one.topic.name), `${one.topic.name}-${one.index}`), role(one), sizeText(one.size)],
+    })];
 }
 
 // Groups
@@ -609,14 +691,14 @@ function overviewView() {
       ...all.map(([view, title, part, contents]) => [link(view, title), state(part), part.error ? "" : contents()])]),
     data.kafka && !data.kafka.error ? [h("h2", {}, "Brokers"),
       table("Brokers", ["Broker", "Address", "Rack", "State", "Leaders", "Replicas", "Missing"],
-        derive().ordered.map((one) => [one.id, one.registered ? `${one.host}:${one.port}` : "", one.rack || "", brokerState(one), number(one.leaders), number(one.replicas),
+        derive().ordered.map((one) => [link(brokerRoute(one.id), one.id), one.registered ? `${one.host}:${one.port}` : "", one.rack || "", brokerState(one), number(one.leaders), number(one.replicas),
           one.lost ? mark("bad", number(one.lost)) : "0"]), { numeric: [4, 5, 6] }),
       h("p", { class: "quiet" }, `Cluster ${data.kafka.cluster_id}`)] : null];
 }
 
 const VIEWS = {
   alerts: alertsView, metrics: metricsView,
-  overview: overviewView, hosts: hostsView, topics: topicsView, groups: groupsView, quorum: quorumView, connect: connectView,
+  overview: overviewView, hosts: hostsView, topics: topicsView, brokers: brokersView, groups: groupsView, quorum: quorumView, connect: connectView,
   schemas: schemasView, spark: sparkView, operations: operationsView, certificates: certificatesView,
 };
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-_SPARE = "add replicas, or name the topics in kafka_allow_outage"
+_SPARE = (
+    "add replicas with rebalance.yml (-e topic= -e replication=), or name the topics in "
+    "kafka_allow_outage"
+)
 _IN_SYNC = "wait until their other replicas are in sync, or see the journals of those brokers"
 
 # --config is what all versions know; /etc/profile.d/kafka.sh sets the variables on each Kafka host.

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..kafka.snapshot import Replica, Snapshot
-from .gate import MAX_LAG, Expected, Policy, cluster_blockers
+from .gate import MAX_LAG, SHOWN, Expected, Policy, cluster_blockers
 
 MAX_BEHIND_MS = 5000
 """Milliseconds since a replica last had all metadata: ten of the records that controllers write
@@ -58,6 +58,41 @@ def _failed_directory(snapshot: Snapshot, broker: int, paths: Sequence[str]) -> 
         f"broker {broker} has taken {named} out of use after an error, so its {missing} replicas "
         "there are missing. See its journal, repair the disk, then run rolling_restart.yml, which "
         "restarts this broker first. It keeps the directory out of use until then"
+    )
+
+
+def few_replicas(snapshot: Snapshot, factors: Mapping[str, int]) -> dict[str, tuple[int, int]]:
+    """Return topics with fewer replicas than they would now be created with: what both are.
+
+    `factors` is topic -> replicas; that of an empty name is for all others. A topic may have been
+    created while there were fewer brokers, as internal ones are; or with so few on purpose.
+    """
+    fewest: dict[str, int] = {}
+    for partition in snapshot.partitions:
+        fewest[partition.topic] = min(
+            len(partition.replicas), fewest.get(partition.topic, len(partition.replicas))
+        )
+    desired = {topic: factors.get(topic, factors.get("", 0)) for topic in fewest}
+    return {
+        topic: (count, desired[topic])
+        for topic, count in sorted(fewest.items())
+        if count < desired[topic]
+    }
+
+
+def few_replicas_line(few: Mapping[str, Sequence[int]]) -> str:
+    """Return the topics of `few_replicas` as a line with what to do, empty without any.
+
+    Internal topics, on which all groups and transactions depend, come first.
+    """
+    names = sorted(few, key=lambda topic: (not topic.startswith("__"), topic))
+    if not names:
+        return ""
+    shown = ", ".join(f"{name} {few[name][0]} of {few[name][1]}" for name in names[:SHOWN])
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return (
+        f"topics with fewer replicas than new ones would get: {shown}{more}. If that is not meant: "
+        f"rebalance.yml -e topic={names[0]} -e replication={few[names[0]][1]}"
     )
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ..formats import goal_options
 from ..kafka import reassignments
 from ..kafka.client import Cluster
 from ..kafka.reassignments import LogDir, Name, Reassignment
@@ -16,7 +17,7 @@ from . import mover
 from .mover import Move, duration, seconds_needed, size_text
 from .placement import goal as goals
 from .placement import plan as placement
-from .placement import planner, throttle
+from .placement import planner, reasons, throttle
 from .placement.goal import Goal
 from .placement.state import Broker, Disk, Partition, State
 from .placement.waves import Limits, waves
@@ -54,18 +55,7 @@ def goal_of(params: Mapping[str, Any]) -> Goal:
         goals.RACKS: goals.racks,
         goals.SPREAD: goals.spread,
     }
-    return kinds[params["goal"] or _implied(params)]()
-
-
-def _implied(params: Mapping[str, Any]) -> str:
-    """Return the kind of goal that the other options imply."""
-    kinds = {
-        "drain": goals.DRAIN,
-        "replication": goals.REPLICATION,
-        "hottest": goals.HOTTEST,
-        "topics": goals.TOPIC,
-    }
-    return next((kind for option, kind in kinds.items() if params[option]), goals.SPREAD)
+    return kinds[goal_options.kind_of(params)]()
 
 
 def read_directories(cluster: Cluster, snapshot: Snapshot) -> dict[int, tuple[LogDir, ...]]:
@@ -175,26 +165,32 @@ def make_plan(
 ) -> Plan:
     """Return how a goal is reached; `adopted` are moves on their way, which are the first wave.
 
-    `rate` is bytes/s, None to choose it by the measured traffic; `in_flight` bounds the bytes that
+    `rate` is bytes/s, None to choose it by what producers write; `in_flight` bounds the bytes that
     a broker gets in a wave.
     """
     plan = planner.plan(state, goal)
     limits = Limits() if in_flight is None else replace(Limits(), in_flight=in_flight)
     schedule = waves(plan, state, limits)
-    problems = [*plan.problems, *schedule.problems]
-    chosen = [throttle.choose(wave, state, {}, rate) for wave in schedule.waves]
-    problems += [problem for item in chosen for problem in item.problems]
-    rates = [item.rate for item in chosen if item.rate]
-    rate = rate or max(rates, default=throttle.UNMEASURED)
+    throttled = throttle.choose(schedule.waves, state, rate)
+    problems = (*plan.problems, *schedule.problems, *throttled.problems)
     moves = tuple(tuple(_move(move) for move in wave) for wave in schedule.waves)
     all_waves = ((tuple(adopted),) if adopted else ()) + moves
+    why = _reasons(plan, state)
     return Plan(
         waves=all_waves,
-        rate=rate,
+        rate=throttled.rate,
         problems=tuple(dict.fromkeys(_problem_text(problem) for problem in problems)),
-        lines=tuple(_lines(plan, all_waves, adopted, rate)),
-        data=_data(plan, all_waves, rate),
+        lines=tuple(_lines(plan, all_waves, adopted, throttled, why)),
+        data=_data(plan, all_waves, throttled.rate, why),
     )
+
+
+def _reasons(plan: placement.Plan, state: State) -> dict[str, str]:
+    """Return partition -> why it moves."""
+    racks = {broker.id: broker.rack for broker in state.brokers}
+    return {
+        move.name: reasons.explain(move, plan.goal, racks, plan.bytes_before) for move in plan.moves
+    }
 
 
 def _move(move: placement.Move) -> Move:
@@ -202,12 +198,11 @@ def _move(move: placement.Move) -> Move:
 
 
 def _problem_text(problem: placement.Problem) -> str:
-    nearest = (
-        f" The nearest that can be reached: {goal_text(problem.nearest)}."
-        if (problem.nearest)
-        else ""
-    )
-    return f"{problem}{'.' if nearest else ''}{nearest}"
+    nearest = problem.nearest
+    # No option lets a plan disregard racks: what would need that is not to be had.
+    if nearest is None or not nearest.rack_aware:
+        return str(problem)
+    return f"{problem}. The nearest that can be reached: {goal_text(nearest)}."
 
 
 def goal_text(goal: Goal) -> str:
@@ -226,7 +221,11 @@ def goal_text(goal: Goal) -> str:
 
 
 def _lines(
-    plan: placement.Plan, all_waves: Sequence[mover.Wave], adopted: Sequence[Move], rate: int
+    plan: placement.Plan,
+    all_waves: Sequence[mover.Wave],
+    adopted: Sequence[Move],
+    throttled: throttle.Throttle,
+    why: Mapping[str, str],
 ) -> Iterable[str]:
     if adopted:
         copied = sum(move.bytes for move in adopted)
@@ -242,8 +241,8 @@ def _lines(
         f"is {size_text(plan.bound)}; {len(plan.moves) - copied} more change without a copy"
     )
     yield (
-        f"{len(all_waves)} waves below {size_text(rate)}/s into and out of each broker, about "
-        f"{duration(seconds_needed(all_waves, rate))}"
+        f"{len(all_waves)} waves below {size_text(throttled.rate)}/s into and out of each broker "
+        f"({throttled.reason}), about {duration(seconds_needed(all_waves, throttled.rate))}"
     )
     for broker in sorted(plan.leaders_before.keys() | plan.leaders_after.keys()):
         leaders, sizes = (
@@ -260,13 +259,15 @@ def _lines(
     largest = sorted(plan.moves, key=lambda move: (-move.bytes, move.topic, move.index))
     for move in largest[:SHOWN_MOVES]:
         before, after = (", ".join(map(str, side)) for side in (move.before, move.after))
-        yield f"{move.name}: {before} -> {after} ({size_text(move.bytes)})"
+        yield f"{move.name}: {before} -> {after} ({size_text(move.bytes)}): {why[move.name]}"
     if len(largest) > SHOWN_MOVES:
         yield f"and {len(largest) - SHOWN_MOVES} more, which the result of the task has"
     yield from plan.remarks
 
 
-def _data(plan: placement.Plan, all_waves: Sequence[mover.Wave], rate: int) -> dict[str, Any]:
+def _data(
+    plan: placement.Plan, all_waves: Sequence[mover.Wave], rate: int, why: Mapping[str, str]
+) -> dict[str, Any]:
     def by_broker(values: Mapping[int, int]) -> dict[str, int]:
         return {str(broker): value for broker, value in sorted(values.items())}
 
@@ -279,6 +280,7 @@ def _data(plan: placement.Plan, all_waves: Sequence[mover.Wave], rate: int) -> d
                 "before": list(move.before),
                 "after": list(move.after),
                 "bytes": move.bytes,
+                "reason": why[move.name],
             }
             for move in plan.moves
         ],

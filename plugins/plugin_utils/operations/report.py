@@ -19,6 +19,7 @@ Result = Mapping[str, Any]
 VERSION = 1
 NO_HOST = "none of its hosts can be reached"
 NOT_READ = "it was not read"
+KAFKA = "kafka"
 LEFT_OUT = "the run left it out (--limit)"
 _LEFT_OUT: Result = {"msg": LEFT_OUT}
 # What Ansible and the modules' options put beside what was found.
@@ -63,6 +64,8 @@ def snapshot(
         if not any(host.streams for host in cluster.hdfs.values()):
             in_hdfs.pop("error", None)  # there is nothing to read
         sections[JOBS] = _with_commits(sections[JOBS], in_hdfs)
+    # The console reads sizes by themselves: a broker that hangs keeps only them waiting.
+    sizes = sections.get(KAFKA, {}).pop("sizes", None)
     return {
         "version": VERSION,
         "name": PurePath(cluster.inventory.directory).name or "cluster",
@@ -75,6 +78,7 @@ def snapshot(
             for certificate in result.get("certificates") or ()
         ],
         **sections,
+        **({"sizes": sizes} if sizes else {}),
     }
 
 

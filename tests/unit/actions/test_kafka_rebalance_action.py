@@ -72,6 +72,17 @@ def test_check_mode_only_plans(tasks: Tasks) -> None:
     assert tasks.run(kafka_rebalance, {}, check=True)["lines"] == ["the plan"]
 
 
+@pytest.mark.parametrize("check", [True, False])
+def test_the_plan_is_written_before_anything_moves(
+    check: bool, tasks: Tasks, tmp_path: Path
+) -> None:
+    tasks.module = answering(PLAN, {"failed": True, "msg": "no progress"})
+    path = tmp_path / "plan.json"
+    tasks.run(kafka_rebalance, {"json": str(path)}, check=check)
+    assert json.loads(path.read_text()) == {"bytes": 7}
+    assert all("json" not in options for _, options in tasks.calls)
+
+
 def test_nothing_to_move_ends_with_the_plan(tasks: Tasks) -> None:
     tasks.module = answering({**PLAN, "waves": [], "changed": False})
     assert not tasks.run(kafka_rebalance, {})["changed"]

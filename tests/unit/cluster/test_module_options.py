@@ -23,6 +23,9 @@ ENSEMBLE: dict[str, dict[str, Any]] = {
 }
 
 
+INTERNAL = ("", "__consumer_offsets", "__transaction_state", "__share_group_state")
+
+
 def options(module: str, deployment: Cluster, host: str) -> dict[str, Any]:
     return module_options.of_module(module, deployment, host)
 
@@ -45,6 +48,7 @@ def test_the_gate_asks_others_and_expects_all() -> None:
         "allow_outage": [],
         "allow_unsafe_quorum": False,
         "tls_addresses": [],
+        "factors": dict.fromkeys(INTERNAL, 2),
     }
 
 

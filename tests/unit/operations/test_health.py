@@ -198,6 +198,26 @@ def test_the_module_asks_each_broker_for_its_directories() -> None:
     assert check(cluster, wait=0, policy=STRICT)["healthy"]
 
 
+FACTORS = {"": 2, "__consumer_offsets": 3}
+
+
+def test_topics_that_were_created_with_fewer_brokers_are_named_and_not_unhealthy() -> None:
+    alone = [partition("__consumer_offsets", 0, replicas=(1,)), partition("b", 0, replicas=(1, 2))]
+    many = [partition(f"t{number}", 0, replicas=(1,)) for number in range(9)]
+    grown = dataclasses.replace(HEALTHY, partitions=(*alone, *many))
+    result = check(FakeCluster(grown), wait=0, factors=FACTORS)
+    assert result["healthy"]
+    few = result["few_replicas"]
+    assert few["__consumer_offsets"] == (1, 3)
+    assert "b" not in few
+    *_, line = kafka_health.report({**result, "wrong": []})
+    assert "__consumer_offsets 1 of 3, t0 1 of 2" in line
+    assert "and 5 more" in line
+    assert line.endswith("rebalance.yml -e topic=__consumer_offsets -e replication=3")
+    assert check(FakeCluster(grown), wait=0)["few_replicas"] == {}
+    assert "few" not in kafka_health.report({**check(FakeCluster(HEALTHY)), "wrong": []})[-1]
+
+
 FENCED = dataclasses.replace(HEALTHY, brokers=(Broker(1), Broker(2), Broker(3, fenced=True)))
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from ansible_collections.millrace.streaming.plugins.module_utils.formats import goal_options
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.reassignments import (
     LogDir,
     Reassignment,
@@ -65,6 +66,34 @@ def directories(snapshot: Snapshot = SNAPSHOT, size: int = MEGA) -> dict[int, tu
 )
 def test_the_goal_follows_from_the_options(options: dict[str, Any], expected: goal.Goal) -> None:
     assert rebalance.goal_of({**NOTHING, **options}) == expected
+
+
+@pytest.mark.parametrize(
+    ("options", "problems"),
+    [
+        ({}, []),
+        ({"topics": ["a"]}, []),
+        ({"topics": ["a"], "replication": 3}, []),
+        ({"goal": "racks"}, []),
+        ({"goal": "topic"}, ["the goal topic needs topic"]),
+        ({"replication": 3}, ["the goal replication needs topic"]),
+        ({"goal": "hottest"}, ["the goal hottest needs hottest"]),
+        ({"goal": "spread", "topics": ["a"]}, ["topic has no effect on the goal spread"]),
+        (
+            {"hottest": 5, "topics": ["a"], "goal": "racks"},
+            ["hottest has no effect", "topic has no effect"],
+        ),
+        (
+            {"replication": 3, "hottest": 5},
+            ["the goal replication needs topic", "hottest has no effect"],
+        ),
+    ],
+)
+def test_options_that_contradict_each_other(options: dict[str, Any], problems: list[str]) -> None:
+    found = goal_options.problems({**NOTHING, **options})
+    assert len(found) == len(problems)
+    for (text, _), beginning in zip(found, problems, strict=True):
+        assert text.startswith(beginning)
 
 
 def test_the_size_of_a_partition_is_that_of_its_leader() -> None:
@@ -132,6 +161,43 @@ def test_a_goal_that_cannot_be_reached_says_why() -> None:
     plan = rebalance.make_plan(state, goal.drain([2, 3, 4]))
     assert plan.waves == ()
     assert plan.problems
+
+
+def test_each_move_has_its_reason() -> None:
+    state = rebalance.state_of(SNAPSHOT, directories(), {}, {})
+    plan = rebalance.make_plan(state, goal.drain([3]))
+    moves = plan.data["moves"]
+    copied = {move["reason"] for move in moves if set(move["after"]) - set(move["before"])}
+    assert copied == {"broker 3 is drained"}
+    assert {move["reason"] for move in moves} <= {*copied, "spreads leaders"}
+    assert any(line.endswith("MB): broker 3 is drained") for line in plan.lines)
+    assert "10.0 MB/s into and out of each broker (the default where producers" in plan.lines[1]
+
+
+def test_only_a_nearest_goal_that_can_be_chosen_is_named() -> None:
+    state = rebalance.state_of(SNAPSHOT, directories(), {}, {})
+    [problem] = rebalance.make_plan(state, goal.drain([2, 3, 4])).problems
+    assert problem.endswith("The nearest that can be reached: drain broker 2, 3.")
+    brokers = (*state.brokers[:3], replace(state.brokers[3], rack=None))
+    [problem] = rebalance.make_plan(replace(state, brokers=brokers), goal.racks()).problems
+    assert "set kafka_rack of each broker" in problem
+    assert "nearest" not in problem
+
+
+def test_replicas_of_internal_topics_after_growth_from_one_broker() -> None:
+    names = ("__consumer_offsets", "__transaction_state", "__share_group_state", "_schemas")
+    alone = tuple(Partition(name, index, 1, (1,), (1,), 1) for name in names for index in range(6))
+    snapshot = replace(SNAPSHOT, partitions=alone)
+    state = rebalance.state_of(snapshot, directories(snapshot), {}, {})
+    plan = rebalance.make_plan(state, goal.replication(dict.fromkeys(names, 3)))
+    assert not plan.problems
+    targets = {move.name: move.replicas for wave in plan.waves for move in wave}
+    assert len(targets) == len(alone)
+    racks = {broker.id: broker.rack for broker in state.brokers}
+    assert all({racks[broker] for broker in after} == {"a", "b", "c"} for after in targets.values())
+    assert {move["reason"] for move in plan.data["moves"]} == {"1 -> 3 replicas"}
+    # Broker 4 is in the rack of broker 1, whose replicas stay.
+    assert plan.data["leaders_after"] == {"1": 8, "2": 8, "3": 8, "4": 0}
 
 
 def test_the_traffic_is_how_fast_leaders_grow(monkeypatch: pytest.MonkeyPatch) -> None:

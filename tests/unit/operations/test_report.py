@@ -138,3 +138,12 @@ def test_problems_of_services_are_named(cluster: Cluster) -> None:
     services = {"k1": {"parts": {"connect": {"healthy": False, "problems": ["a task has failed"]}}}}
     state = snapshot(cluster, dict.fromkeys(cluster.hosts, HOST), services)
     assert "connect: a task has failed" in report.problems(state)
+
+
+def test_sizes_are_a_part_of_their_own_as_on_the_console(cluster: Cluster) -> None:
+    kafka = {"error": "", "topics": [], "sizes": {"error": "", "disks": []}}
+    hosts = dict.fromkeys(cluster.hosts, HOST)
+    state = snapshot(cluster, hosts, {"k1": {"parts": {"kafka": kafka}}})
+    assert state["sizes"] == {"error": "", "disks": []}
+    assert "sizes" not in state["kafka"]
+    assert "sizes" not in snapshot(cluster, hosts, {"k1": {"parts": {"kafka": {"error": "down"}}}})

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from tests.unit.rules.draft import Case, Change, Draft, Legal
 
 RETENTION = "log.retention.hours"
+
+
+def given(draft: Draft, parameters: Mapping[str, str]) -> Draft:
+    """Give a playbook parameters with -e."""
+    for name, value in parameters.items():
+        draft.given(name, value)
+    return draft
 
 
 def mounts(*mounts: tuple[str, str, str], data: tuple[str, ...]) -> Change:
@@ -77,6 +86,23 @@ REFUSED: list[Case] = [
         "near",
         lambda d: d.file("unused", "kafka_broker", "kafka_brokers"),
         ("no group kafka_broker", "Did you mean kafka_brokers?"),
+    ),
+    *(
+        (
+            "rebalance-options",
+            str(parameters),
+            lambda d, parameters=parameters: given(d, parameters),
+            texts,
+        )
+        for parameters, texts in (
+            ({"replication": "3"}, ("the goal replication needs topic",)),
+            ({"goal": "topic"}, ("the goal topic needs topic",)),
+            ({"goal": "hottest"}, ("the goal hottest needs hottest",)),
+            ({"goal": "spread", "topic": "a"}, ("topic has no effect on the goal spread",)),
+            ({"hottest": "5", "topic": "a"}, ("topic has no effect on the goal hottest",)),
+            ({"hottest": "-5"}, ("hottest -5 is below 1",)),
+            ({"rate": "0"}, ("rate 0 is below 1",)),
+        )
     ),
     *(
         ("unknown-parameter", name, lambda d, name=name: d.given(name, "true"), (name, near))
@@ -428,6 +454,20 @@ LEGAL: list[Legal] = [
     *(
         (name, "nothing", lambda d: d)
         for name in ("key-duplicate", "yaml-number", "group-file-hidden", "group-file-unused")
+    ),
+    *(
+        (
+            "rebalance-options",
+            str(parameters),
+            lambda d, parameters=parameters: given(d, parameters),
+        )
+        for parameters in (
+            {"topic": "a,b"},
+            {"topic": "a", "replication": "3"},
+            {"hottest": "5", "rate": "20000000"},
+            {"goal": "racks"},
+            {"goal": "spread", "cancel": "true", "topic": ""},
+        )
     ),
     *(
         ("unknown-parameter", name, lambda d, name=name: d.given(name, "x"))

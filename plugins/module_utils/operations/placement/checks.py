@@ -64,13 +64,17 @@ def _racks(state: State, goal: Goal) -> Iterator[Problem]:
         yield Problem(
             "racks-of-some",
             "some brokers have a rack and these have none, so replicas cannot be kept in different"
-            " racks: set kafka_rack of each broker, or of none",
+            " racks: set kafka_rack of each broker, or of none, and run site.yml",
             # Replicas in different racks are all that the goal racks is.
             replace(spread() if goal.kind == RACKS else goal, rack_aware=False),
             _names(without),
         )
     elif without and goal.kind == RACKS:
-        yield Problem("no-racks", "no broker has a rack: set kafka_rack of each broker", spread())
+        yield Problem(
+            "no-racks",
+            "no broker has a rack: set kafka_rack of each broker, and run site.yml",
+            spread(),
+        )
 
 
 def _few_brokers(state: State, goal: Goal) -> Iterator[Problem]:

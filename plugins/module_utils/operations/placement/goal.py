@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-SPREAD = "spread"
-DRAIN = "drain"
-REPLICATION = "replication"
-RACKS = "racks"
-HOTTEST = "hottest"
-TOPIC = "topic"
+from ...formats import goal_options
+
+SPREAD = goal_options.SPREAD
+DRAIN = goal_options.DRAIN
+REPLICATION = goal_options.REPLICATION
+RACKS = goal_options.RACKS
+HOTTEST = goal_options.HOTTEST
+TOPIC = goal_options.TOPIC
 DISK_SHARE = 0.80
 """The part of a disk that may be in use after each step."""
 

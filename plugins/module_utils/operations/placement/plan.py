@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 from .goal import Goal
 
-GIGABYTE = 10**9
 SHOWN = 5
 
 
@@ -94,12 +93,3 @@ class Plan:
     def bytes(self) -> int:
         """Return the bytes that are copied."""
         return sum(move.bytes for move in self.moves)
-
-    def __str__(self) -> str:
-        """Return the cost in one line, in decimal gigabytes."""
-        copied = sum(1 for move in self.moves if move.added)
-        order = len(self.moves) - copied
-        return (
-            f"moves {self.bytes / GIGABYTE:.1f} GB of {copied} partitions, the least is "
-            f"{self.bound / GIGABYTE:.1f} GB; {order} more get another preferred leader"
-        )

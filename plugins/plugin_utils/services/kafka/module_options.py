@@ -14,9 +14,22 @@ from .node import KafkaNode
 from .peers import addresses
 from .security import ITERATIONS, User
 
+_FACTORS = {
+    "": "default.replication.factor",
+    "__consumer_offsets": "offsets.topic.replication.factor",
+    "__transaction_state": "transaction.state.log.replication.factor",
+    "__share_group_state": "share.coordinator.state.topic.replication.factor",
+}
+"""Topic -> the property with the number of replicas that brokers create it with; all others: ""."""
+
 
 def _kafka_health(node: KafkaNode, cluster: Cluster) -> Options:
-    return {**_gate(node, cluster), "tls_addresses": _tls_addresses(node)}
+    factors = {
+        topic: factor
+        for topic, key in _FACTORS.items()
+        if (factor := node.properties.number(key)) is not None
+    }
+    return {**_gate(node, cluster), "tls_addresses": _tls_addresses(node), "factors": factors}
 
 
 def _tls_addresses(node: KafkaNode) -> list[str]:

@@ -11,13 +11,19 @@ from typing import Any
 
 import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka import clients
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.client import (
+    UnavailableError,
+)
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.connection import Connection
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library import (
     TopicPartition,
     errors,
 )
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.reassignments import LogDir
+from ansible_collections.millrace.streaming.plugins.module_utils.operations import hot_spots
+from ansible_collections.millrace.streaming.plugins.module_utils.operations.hot_spots import Sample
 
-from apps.console import attempts, collector, passwords, records, sessions
+from apps.console import attempts, collector, passwords, readers, records, sessions
 from apps.console.attempts import Attempts
 from apps.console.collector import Collector
 from apps.console.schemas import Schemas
@@ -227,6 +233,30 @@ def test_a_service_that_hangs_is_not_shown_as_it_was(monkeypatch: pytest.MonkeyP
     clock.now = service_reader._at["kafka"] + 61
     monkeypatch.setattr(collector, "time", SimpleNamespace(time=clock))
     assert shown(service_reader)["kafka"] == {"error": "no answer for 61 s"}
+
+
+def test_sizes_are_compared_with_those_read_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    samples = iter(
+        Sample(at, {1: [LogDir("/d", sizes={("t", 0): size})]})
+        for at, size in ((5, 100), (15, 300))
+    )
+    closed: list[int] = []
+    cluster_of = SimpleNamespace(close=lambda: closed.append(1))
+    monkeypatch.setattr(readers, "connection_of", lambda _: None)
+    monkeypatch.setattr(readers, "Cluster", lambda *_, **__: cluster_of)
+    monkeypatch.setattr(hot_spots, "sample", lambda _: next(samples))
+    sizes = readers.Sizes({})
+    assert sizes()["hottest"] == []
+    result = sizes()
+    assert result["hottest"] == [["t", 0, 20]]
+    assert result["seconds"] == 10
+
+    def unavailable(_: Any) -> Sample:
+        raise UnavailableError
+
+    monkeypatch.setattr(hot_spots, "sample", unavailable)
+    assert "no broker answers" in sizes()["error"]
+    assert len(closed) == 3
 
 
 def test_a_host_has_what_was_read_of_it() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 import pytest
@@ -19,8 +18,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.operations.plac
     State,
 )
 from ansible_collections.millrace.streaming.plugins.module_utils.operations.placement.throttle import (
-    UNMEASURED,
-    Traffic,
+    LEAST,
     choose,
 )
 from ansible_collections.millrace.streaming.plugins.module_utils.operations.placement.waves import (
@@ -118,31 +116,38 @@ def test_enough_replicas_stay_in_sync(item: Partition, after: tuple[int, ...], s
 
 COPY = State(brokers(3), tuple(partition(i, 1, 2, size=600 * MB, rate=2.0 * MB) for i in range(2)))
 MOVES = tuple(Move("a", i, (1, 2), (1, 3), 600 * MB, 2.0 * MB) for i in range(2))
-IDLE = Traffic(network=100 * MB, disk=200 * MB)
+OTHERS = tuple(partition(i, 2, 3, size=MB, topic="b", rate=40.0 * MB) for i in range(2))
 
 
-def test_the_rate_is_half_of_what_the_busiest_broker_leaves() -> None:
-    traffic = {1: replace(IDLE, sent=40 * MB), 2: replace(IDLE, sent=99 * MB), 3: IDLE}
-    throttle = choose(MOVES, COPY, traffic)
-    assert throttle.rate == 30 * MB
-    assert throttle.reason.endswith("broker 1")
-    assert throttle.seconds == pytest.approx(1200 / (30 - 4))
+def test_the_rate_is_half_of_what_producers_write_to_the_busiest_broker() -> None:
+    throttle = choose([MOVES], State(COPY.brokers, (*COPY.partitions, *OTHERS)))
+    assert throttle.rate == 42 * MB
+    assert throttle.reason == "50% of what producers write to broker 2"
     assert not throttle.problems
-    assert choose(MOVES, COPY, {3: replace(IDLE, written=190 * MB)}).rate == 5 * MB
+
+
+def test_the_rate_lets_followers_catch_up() -> None:
+    busy = tuple(replace(item, rate=10.0 * MB) for item in COPY.partitions)
+    moves = tuple(replace(move, rate=10.0 * MB) for move in MOVES)
+    state = State(COPY.brokers, busy)
+    # Both are sent by broker 1 and received by broker 3 in one wave, one of them in each of two.
+    assert choose([moves], state).rate == 30 * MB
+    assert choose([moves[:1], moves[1:]], state).rate == 15 * MB
+    assert choose([moves[:1], moves[1:]], state).reason.startswith("1.5 times")
 
 
 def test_a_rate_that_never_catches_up_is_a_problem() -> None:
-    throttle = choose(MOVES, COPY, {}, explicit=4 * MB)
+    throttle = choose([MOVES], COPY, 4 * MB)
     [problem] = throttle.problems
     assert "at least 6000000" in problem.what
-    assert math.isinf(throttle.seconds)
-    assert choose(MOVES, COPY, {1: replace(IDLE, received=101 * MB)}).problems
-    assert not choose(MOVES, COPY, {}, explicit=6 * MB).problems
+    assert (throttle.rate, throttle.reason) == (4 * MB, "as set")
+    assert not choose([MOVES], COPY, 6 * MB).problems
+    assert choose([], COPY, 0).problems
 
 
-def test_without_measurements_the_rate_is_moderate() -> None:
-    assert choose(MOVES, COPY, {}).rate == UNMEASURED
-    assert choose((), COPY, {1: IDLE}).seconds == 0
+def test_where_producers_write_little_the_rate_is_moderate() -> None:
+    assert choose([MOVES], COPY).rate == LEAST
+    assert choose([], State((), ())).rate == LEAST
 
 
 def test_waves_of_a_plan_have_all_its_moves() -> None:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from typing import Any
 
+from .....module_utils.formats import goal_options
 from .....module_utils.formats.values import listing
 from ....cluster.cluster import Cluster
 from ....rules.engine import Finding, Findings, rule
@@ -96,3 +99,34 @@ def _rack_too_few(cluster: Cluster) -> Findings:
         count = f"{len(names)} rack{'s' if len(names) > 1 else ''} ({listing(sorted(names))})"
         problem = f"default.replication.factor {factor} > {count}."
         yield Finding(problem, f"Use {factor} racks to survive the loss of one.")
+
+
+@rule("rebalance-options", where="-e")
+def _rebalance_options(cluster: Cluster) -> Findings:
+    """The run would reach another goal than the one that is meant."""
+    for what, fix in goal_options.problems(_goal_options(cluster.inventory.parameters)):
+        yield Finding(f"rebalance.yml: {what}.", f"{fix[0].upper()}{fix[1:]}.")
+
+
+def _goal_options(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what rebalance.yml makes of its parameters; of wrong values nothing."""
+
+    def number(name: str) -> int | None:
+        try:
+            return int(parameters.get(name) or 0)
+        except (TypeError, ValueError):  # refused as parameter-value
+            return None
+
+    goal, rate = parameters.get("goal") or None, None
+    numbers = {name: number(name) for name in ("hottest", "replication")}
+    if goal not in (None, *goal_options.USED) or None in numbers.values():
+        return {"goal": None, "topics": "", "drain": [], "hottest": 0, "replication": 0}
+    if parameters.get("rate") not in (None, ""):
+        rate = number("rate")
+    return {
+        "goal": goal,
+        "topics": parameters.get("topic"),
+        "drain": [],
+        **numbers,
+        "rate": rate,
+    }
