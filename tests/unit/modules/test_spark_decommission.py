@@ -52,7 +52,9 @@ def worker() -> Iterator[str]:
 @pytest.fixture
 def process(request: pytest.FixtureRequest) -> Iterator[subprocess.Popen[str]]:
     """The process of the worker, which handles the signal, or not."""
-    program = PROGRAM.replace("signal.signal(", "(" if request.param == "deaf" else "signal.signal(")
+    program = PROGRAM.replace(
+        "signal.signal(", "(" if request.param == "deaf" else "signal.signal("
+    )
     words = [sys.executable, "-c", program]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as running:
         assert running.stdout

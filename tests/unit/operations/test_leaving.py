@@ -84,7 +84,9 @@ def test_a_worker_stays_while_no_master_leads() -> None:
             [("could take over", "m2:8080 does not answer: refused")],
             id="no-standby",
         ),
-        pytest.param([leader(), STANDBY], ["a"], [("drivers of jobs", ": a.", "absent")], id="jobs"),
+        pytest.param(
+            [leader(), STANDBY], ["a"], [("drivers of jobs", ": a.", "absent")], id="jobs"
+        ),
     ],
 )
 def test_a_master_leaves_if_another_can_take_over(
@@ -147,7 +149,10 @@ NODE = hdfs.datanode()
         ),
         pytest.param(state(NODE), 1, [("h1:9866 is the only DataNode",)], id="last"),
         pytest.param(
-            state(NODE, NODE, hdfs.datanode(state=LEAVES)), 2, [("the 1 DataNodes",)], id="two-leave"
+            state(NODE, NODE, hdfs.datanode(state=LEAVES)),
+            2,
+            [("the 1 DataNodes",)],
+            id="two-leave",
         ),
         # 200 bytes, of which 160 are free: 20 more fill 30 %.
         pytest.param(state(hdfs.datanode(used=20), NODE, NODE), 1, [], id="fits"),
