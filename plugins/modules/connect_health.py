@@ -7,12 +7,13 @@ from typing import Any
 
 from ..module_utils.host.connect_rest import Rest
 from ..module_utils.host.rest import RestError
-from ..module_utils.operations import connect_health, health_check
+from ..module_utils.operations import connect_health, health_check, leaving
 
 DOCUMENTATION = r"""
 module: connect_health
 short_description: Whether Kafka Connect is healthy
-extends_documentation_fragment: [millrace.streaming.health, millrace.streaming.check_mode]
+extends_documentation_fragment:
+  [millrace.streaming.health, millrace.streaming.leaving, millrace.streaming.check_mode]
 description:
   - Queries every worker over REST with the certificate of its host, and reports every problem. All
     workers of the inventory must have joined the group. No connector and no task may have failed
@@ -66,11 +67,19 @@ def main() -> None:
             "connectors": {"type": "bool", "default": True},
             "failures": {"type": "bool", "default": True},
             "known_failures": {"type": "list", "elements": "str", "default": []},
+            **leaving.OPTIONS,
         }
     )
     params = module.params
+    workers = leaving.remaining(params["workers"], params["own"], params["leaving"])
+    if not workers:
+        health_check.run(
+            module,
+            "worker cannot leave",
+            lambda: ({"failed": []}, [leaving.last("worker of Kafka Connect", params["own"])]),
+        )
     try:
-        rest = Rest(params["workers"], params["certificate"], params["authority"])
+        rest = Rest(workers, params["certificate"], params["authority"])
     except OSError as error:
         module.fail_json(msg=f"the certificate of this worker cannot be used: {error}")
 
@@ -91,12 +100,13 @@ def main() -> None:
         known_failures = params["known_failures"] if params["failures"] else failed
         facts = {
             "failed": failed,
-            "workers": [name for name in params["workers"] if name not in missing],
+            "workers": [name for name in workers if name not in missing],
             "states": connect_health.states(connectors),
             "without_tasks": connect_health.without_tasks(connectors),
         }
+        former = params["own"] if params["leaving"] else ""
         return facts, connect_health.problems(
-            missing, params["workers"], connectors, names, known_failures
+            missing, workers, connectors, names, known_failures, former
         )
 
     health_check.run(module, "group of Kafka Connect is not healthy", check)

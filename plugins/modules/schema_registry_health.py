@@ -13,12 +13,13 @@ from typing import Any
 from ..module_utils.host import rest
 from ..module_utils.host.registry_rest import CONFLUENT, OPTIONS, Registry
 from ..module_utils.host.rest import RestError
-from ..module_utils.operations import health_check, registry_health
+from ..module_utils.operations import health_check, leaving, registry_health
 
 DOCUMENTATION = r"""
 module: schema_registry_health
 short_description: Whether the schema registry is healthy
-extends_documentation_fragment: [millrace.streaming.health, millrace.streaming.check_mode]
+extends_documentation_fragment:
+  [millrace.streaming.health, millrace.streaming.leaving, millrace.streaming.check_mode]
 description:
   - The instance of this host must be ready, and all instances must answer and have the same
     subjects.
@@ -57,6 +58,7 @@ def main() -> None:
     module = health_check.module(
         {
             **OPTIONS,
+            **leaving.OPTIONS,
             "own": {"type": "str", "required": True},
             "management_port": {"type": "int", "required": True},
             "others": {"type": "bool", "default": True},
@@ -65,6 +67,13 @@ def main() -> None:
     options = module.params
     own_instance = options["own"]
     instances = options["instances"] if options["others"] else [own_instance]
+    if options["leaving"]:
+        instances = leaving.remaining(options["instances"], own_instance, options["leaving"])
+        if not instances:
+            problem = leaving.last("instance of the schema registry", own_instance)
+            health_check.run(module, "instance cannot leave", lambda: ({}, [problem]))
+    # The subjects of the others are compared with those of one of them, if that of this host leaves.
+    local = instances[0] if options["leaving"] else own_instance
     try:
         registry = Registry(instances, options["authority"], options["login"])
     except OSError as error:
@@ -81,9 +90,9 @@ def main() -> None:
                 subjects[instance] = [str(name) for name in json.loads(response)]
             except (RestError, ValueError, TypeError, RecursionError) as error:
                 unanswered[instance] = str(error)
-        failed_checks = down(options["management_port"])
-        facts = {"instances": sorted(subjects), "subjects": sorted(subjects.get(own_instance, ()))}
-        return facts, registry_health.problems(own_instance, failed_checks, unanswered, subjects)
+        failed_checks = () if options["leaving"] else down(options["management_port"])
+        facts = {"instances": sorted(subjects), "subjects": sorted(subjects.get(local, ()))}
+        return facts, registry_health.problems(local, failed_checks, unanswered, subjects)
 
     health_check.run(module, "schema registry is not healthy", check)
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ansible_collections.millrace.streaming.plugins.action import leave_plan
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.registry import (
     GROUPS,
     JAVA_PRODUCTS,
@@ -144,9 +145,12 @@ def roles_named(text: str, folder: Path) -> list[str]:
     """The roles that a name stands for.
 
     Of an expression these are the services that the role can be given, or what playbooks give the
-    one that they import.
+    one that they import. Of an item that decommission.yml loops over they are those with members
+    that can leave.
     """
     name = text.removeprefix("millrace.streaming.")
+    if name == "{{ decommission_service.key }}":
+        return [*leave_plan.members([*GROUPS])]
     variable = re.fullmatch(r"{{ (\w+) }}", name)
     if not variable:
         return [name]

@@ -80,12 +80,13 @@ def problems(
     connectors: Mapping[str, Connector],
     names: Collection[str] = (),
     known_failures: Collection[str] = (),
+    former: str = "",
 ) -> list[str]:
     """Return everything that is wrong.
 
     `not_ready` is worker -> why it is not ready, `workers` are all of the inventory, `host:port`,
     and `names` all connectors, those among them of which no worker has reported a status. What is
-    named in `known_failures` may have failed.
+    named in `known_failures` may have failed. `former` is a worker that has left.
     """
     wrong = [
         f"the worker at {name} is not ready: {why}; see journalctl -u connect there"
@@ -102,7 +103,9 @@ def problems(
         for part in (connector.own, *connector.tasks.values())
     }
     wrong += [
-        f"the worker at {name} has connectors or tasks, and the inventory does not have it"
+        f"the worker at {name} has left, and no other one has its connectors and tasks yet"
+        if name == former
+        else f"the worker at {name} has connectors or tasks, and the inventory does not have it"
         for name in sorted(used - {*workers} - {""})
     ]
     return wrong

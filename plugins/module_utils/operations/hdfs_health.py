@@ -11,11 +11,30 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from .leaving import last
+
 SYSTEM = "Hadoop:service=NameNode,name=FSNamesystem"
 INFO = "Hadoop:service=NameNode,name=NameNodeInfo"
 _SILENT_SECONDS = 5
 _LEAST_FREE = 10.0
+_FULL = 80.0
+"""Per cent of the capacity that may be in use after a DataNode has left."""
+IN_SERVICE, DECOMMISSIONED = "In Service", "Decommissioned"
 _DAMAGED = "see hdfs fsck / -list-corruptfileblocks on the NameNode's host"
+
+
+@dataclass(frozen=True)
+class DataNode:
+    """What the NameNode says of a DataNode that reports to it."""
+
+    silence: int
+    """Seconds."""
+    state: str
+    """Hadoop's: In Service, Decommission In Progress, Decommissioned."""
+    capacity: int
+    used: int
+    remaining: int
+    """Bytes, as the two before."""
 
 
 @dataclass(frozen=True)
@@ -24,8 +43,13 @@ class State:
 
     cluster_id: str
     safe_mode: str
-    datanodes: Mapping[str, int]
-    """`host:port` -> seconds of silence."""
+    datanodes: Mapping[str, DataNode]
+    """`host:port` -> those that report."""
+    dead: Mapping[str, bool]
+    """`host:port` -> whether it was decommissioned, of those that do not."""
+    moving: Mapping[str, int]
+    """`host:port` -> blocks that have too few copies elsewhere, of those that are being
+    decommissioned."""
     missing: int
     corrupt: int
     copies_missing: int
@@ -45,11 +69,21 @@ def state(beans: Mapping[str, Mapping[str, Any]], now: float) -> State:
     """
     system, info = beans[SYSTEM], beans[INFO]
     live, dirs = json.loads(info["LiveNodes"]), json.loads(info["NameDirStatuses"])
+    dead, moving = json.loads(info["DeadNodes"]), json.loads(info["DecomNodes"])
     since = max(int(system["LastCheckpointTime"]), int(info["NNStartedTimeInMillis"]))
     return State(
         str(info["ClusterId"]),
         str(info["Safemode"]),
-        {str(name): int(datanode["lastContact"]) for name, datanode in live.items()},
+        {
+            str(name): DataNode(
+                int(datanode["lastContact"]),
+                str(datanode["adminState"]),
+                *(int(datanode[key]) for key in ("capacity", "usedSpace", "remaining")),
+            )
+            for name, datanode in live.items()
+        },
+        {str(name): bool(datanode["decommissioned"]) for name, datanode in dead.items()},
+        {str(name): int(datanode["underReplicatedBlocks"]) for name, datanode in moving.items()},
         int(system["MissingBlocks"]),
         int(system["CorruptBlocks"]),
         int(system["LowRedundancyBlocks"]),
@@ -72,13 +106,13 @@ def problems(
     if reported.safe_mode:
         wrong.append(f"nothing can be written, the NameNode is in safe mode: {reported.safe_mode}")
     for name in datanodes:
-        silence = reported.datanodes.get(name)
-        if silence is None:
+        datanode = reported.datanodes.get(name)
+        if datanode is None:
             reason = "is not registered"
         elif name not in listening:
             reason = "accepts no connection"
-        elif silence > _SILENT_SECONDS:
-            reason = f"has been silent for {silence} s"
+        elif datanode.silence > _SILENT_SECONDS:
+            reason = f"has been silent for {datanode.silence} s"
         else:
             continue
         wrong.append(f"DataNode {name} {reason}: see journalctl -u hdfs-datanode there")
@@ -104,3 +138,56 @@ def problems(
             "hdfs-secondarynamenode on the NameNode's host"
         )
     return wrong
+
+
+def leave_problems(reported: State, datanodes: Collection[str], own: str, copies: int) -> list[str]:
+    """Return why a DataNode cannot leave, empty if it can, or has left.
+
+    `datanodes` are those of the inventory, `copies` is `dfs.replication`.
+    """
+    if not not_left(reported, own):
+        return []
+    problems = []
+    if reported.safe_mode:
+        problems.append(f"the NameNode is in safe mode: {reported.safe_mode}")
+    if reported.missing:
+        problems.append(f"{reported.missing} blocks have no copy left: {_DAMAGED}")
+    stay = {
+        name: datanode
+        for name, datanode in reported.datanodes.items()
+        if name != own and name in datanodes and datanode.state == IN_SERVICE
+    }
+    if not stay:
+        return [*problems, last("DataNode in service", own)]
+    if len(stay) < copies:
+        problems.append(
+            f"the {len(stay)} DataNodes in service but {own} are fewer than dfs.replication, "
+            f"{copies}: add one; or set hdfs_config: {{dfs.replication: {len(stay)}}}, run site.yml "
+            f"and then hdfs dfs -setrep -R {len(stay)} /"
+        )
+    node = reported.datanodes.get(own)
+    # Of one that has begun to leave, others hold a part already.
+    if node and node.state == IN_SERVICE:
+        capacity = sum(datanode.capacity for datanode in stay.values())
+        remaining = sum(datanode.remaining for datanode in stay.values()) - node.used
+        full = 100 * (1 - remaining / capacity) if capacity else 100.0
+        if full > _FULL:
+            problems.append(
+                f"the other DataNodes would be {full:.0f} % full, with what {own} has: add one, or "
+                "delete files"
+            )
+    return problems
+
+
+def not_left(reported: State, own: str) -> list[str]:
+    """Return what a DataNode that is being decommissioned waits for, empty if it may stop."""
+    node = reported.datanodes.get(own)
+    if node is None:
+        if reported.dead.get(own):
+            return []
+        return [f"DataNode {own} does not run, and was not decommissioned before it stopped"]
+    if node.state == DECOMMISSIONED:
+        return []
+    blocks = reported.moving.get(own)
+    left = "" if blocks is None else f", {blocks} blocks have too few copies elsewhere"
+    return [f"DataNode {own} is {node.state}{left}"]

@@ -21,16 +21,19 @@ def module(argument_spec: Mapping[str, Any]) -> AnsibleModule:
 
 
 def run(
-    module: AnsibleModule, failure: str, check: Callable[[], tuple[Mapping[str, Any], list[str]]]
+    module: AnsibleModule,
+    failure: str,
+    check: Callable[[], tuple[Mapping[str, Any], list[str]]],
+    poll: float = POLL_SECONDS,
 ) -> None:
     """Exit the module with the last result; `check` returns the current facts and problems."""
     start = time.monotonic()
     while True:
         facts, problems = check()
         seconds = round(time.monotonic() - start, 2)
-        if not problems or seconds + POLL_SECONDS > module.params["wait"]:
+        if not problems or seconds + poll > module.params["wait"]:
             break
-        time.sleep(POLL_SECONDS)
+        time.sleep(poll)
     result = {**facts, "healthy": not problems, "problems": problems, "seconds": seconds}
     if problems and module.params["fail"]:
         wrong = "\n- ".join(problems)

@@ -19,6 +19,9 @@ class Group:
     """The plural of `one`."""
     partner: str = ""
     """The group without which it does not work, empty for none."""
+    leaves: bool = False
+    """Whether decommission.yml takes a member out of service, by the entry points `leave_check` and
+    `leave` of the service's role. Kafka has its own play."""
 
 
 @dataclass(frozen=True)

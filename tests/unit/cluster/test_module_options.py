@@ -152,8 +152,28 @@ def test_a_broker_is_asked_itself_for_its_dynamic_properties() -> None:
 
 def test_spark_is_asked_at_its_masters() -> None:
     deployment = spark(["m1", "m2"], {}, spark_master_ui_port=8090)
-    expected = {"masters": ["m1:8090", "m2:8090"], "workers": ["w1"], "token": ""}
-    assert options("spark_health", deployment, "w1") == {**expected, "metastores": []}
+    expected = {"masters": ["m1:8090", "m2:8090"], "workers": ["w1"], "token": "", "metastores": []}
+    of_worker = {"own_master": "", "own_worker": "w1", "own_jobs": []}
+    assert options("spark_health", deployment, "w1") == {**expected, **of_worker}
+    of_master = {"own_master": "m2:8090", "own_worker": "", "own_jobs": []}
+    assert options("spark_health", deployment, "m2") == {**expected, **of_master}
+
+
+def test_a_worker_of_spark_is_asked_on_its_host() -> None:
+    deployment = spark(["m1"], {}, spark_worker_ui_port=8091)
+    expected = {"worker": "127.0.0.1:8091", "token": "", "enabled": True, "signal": "PWR"}
+    assert options("spark_decommission", deployment, "w1") == expected
+    stays = spark(["m1"], {}, spark_config={"spark.decommission.enabled": "false"})
+    assert options("spark_decommission", stays, "w1")["enabled"] is False
+
+
+def test_a_datanode_is_named_as_the_namenode_names_it() -> None:
+    groups = {"hdfs_namenode": ["h1"], "hdfs_datanodes": ["h2", "h3"]}
+    deployment = cluster(groups, hdfs_config={"dfs.replication": 2})
+    datanode = options("hdfs_health", deployment, "h3")
+    assert (datanode["own"], datanode["replication"]) == ("h3:9866", 2)
+    assert datanode["exclude_file"] in deployment.hdfs["h1"].files()
+    assert options("hdfs_health", deployment, "h1")["own"] == ""
 
 
 def test_jobs_are_asked_about_where_their_drivers_are() -> None:

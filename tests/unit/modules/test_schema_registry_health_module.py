@@ -79,3 +79,13 @@ def test_an_instance_that_is_not_ready_is_not_healthy(
     result = run(instance)
     assert result["failed"]
     assert message in result["msg"]
+
+
+def test_an_instance_leaves_if_others_answer(instance: str) -> None:
+    own = {"own": NOBODY, "leaving": "before"}
+    assert run(instance, NOBODY, **own)["instances"] == [instance]
+    alone = run(instance, leaving="before", fail=False)
+    assert "is the only instance" in alone["problems"][0]
+    assert NOBODY in run(instance, NOBODY, leaving="before")["msg"]
+    # It does not run any more, and the others do.
+    assert not run(instance, NOBODY, own=NOBODY, leaving="after", management_port=1).get("failed")

@@ -16,12 +16,18 @@ NODES = ("h2:9866", "h3:9866")
 NOW = 2_000_000.0
 
 
+def datanode(silence: int = 1, state: str = "In Service", used: int = 10) -> dict[str, Any]:
+    """What the NameNode says of a DataNode with 100 bytes."""
+    sizes = {"capacity": 100, "usedSpace": used, "remaining": 90 - used}
+    return {"lastContact": silence, "adminState": state, **sizes}
+
+
 def beans(
     nodes: dict[str, int] | None = None, failed: dict[str, str] | None = None, **changed: Any
 ) -> dict[str, dict[str, Any]]:
     """What the NameNode answers, which is healthy but for what is changed."""
-    live = {name: {"lastContact": 1} for name in NODES} if nodes is None else {}
-    live |= {name: {"lastContact": silence} for name, silence in (nodes or {}).items()}
+    live = {name: datanode() for name in NODES} if nodes is None else {}
+    live |= {name: datanode(silence) for name, silence in (nodes or {}).items()}
     system = {
         "LastCheckpointTime": (NOW - 100) * 1000,
         **dict.fromkeys(("MissingBlocks", "CorruptBlocks", "LowRedundancyBlocks"), 0),
@@ -31,6 +37,8 @@ def beans(
         "ClusterId": "CID-1",
         "Safemode": "",
         "LiveNodes": json.dumps(live),
+        "DeadNodes": "{}",
+        "DecomNodes": "{}",
         "NameDirStatuses": json.dumps({"active": {}, "failed": failed or {}}),
         "PercentRemaining": 50.0,
         "NNStartedTimeInMillis": (NOW - 50_000) * 1000,

@@ -141,7 +141,11 @@ REFUSED: list[Case] = [
     (
         "spark-allocation",
         "nothing keeps shuffle files",
-        lambda d: d.own_spark(f"{DYNAMIC}.enabled", True).own_spark(TRACKING, False),
+        lambda d: (
+            d.own_spark(f"{DYNAMIC}.enabled", True)
+            .own_spark(TRACKING, False)
+            .own_spark("spark.decommission.enabled", False)
+        ),
         ("spark.shuffle.service.enabled: true",),
     ),
     *(

@@ -9,7 +9,7 @@ KAFKA_USER = "connect"
 
 ENTRY = ServiceEntry(
     "connect",
-    groups=(Group(GROUP, "worker of Kafka Connect", "workers of Kafka Connect"),),
+    groups=(Group(GROUP, "worker of Kafka Connect", "workers of Kafka Connect", leaves=True),),
     runs_on_java=True,
     unpacked_bytes=500 * MIB,
     described={"connect_connectors": GROUP, "connect_mirrors": GROUP},

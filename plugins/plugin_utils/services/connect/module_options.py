@@ -14,6 +14,10 @@ def _connect_health(worker: Worker, _: Cluster) -> Options:
     return {"workers": [*worker.rest_addresses.values()], **(files if worker.is_secured else {})}
 
 
+def _health_of_worker(worker: Worker, cluster: Cluster) -> Options:
+    return {**_connect_health(worker, cluster), "own": worker.rest_addresses[worker.name]}
+
+
 def _connect_connectors(worker: Worker, cluster: Cluster) -> Options:
     configured = [
         (connector, worker.connector_config(connector)) for connector in worker.connectors
@@ -36,6 +40,6 @@ def _connect_connectors(worker: Worker, cluster: Cluster) -> Options:
 
 
 OPERATIONS: Operations = {
-    "connect_health": _connect_health,
+    "connect_health": _health_of_worker,
     "connect_connectors": _connect_connectors,
 }

@@ -30,6 +30,8 @@ CHECKPOINT_PERIOD = "dfs.namenode.checkpoint.period"
 REPLICATION = "dfs.replication"
 HOME, WAREHOUSE = "/user/spark", "/user/spark/warehouse"
 _INCLUDE = f"{CONFIG}/datanodes"
+EXCLUDE = f"{CONFIG}/decommissioned"
+"""The NameNode's list of DataNodes that leave."""
 _CHECKPOINTS = "/var/lib/hdfs/checkpoint"
 _LOOPBACK = "127.0.0.1"
 _WEB_PORTS = ("hdfs_namenode_ui_port", "hdfs_secondarynamenode_ui_port", "hdfs_datanode_ui_port")
@@ -84,6 +86,7 @@ OWNED: Mapping[str, str] = {
     "dfs.datanode.http.address": "hdfs_datanode_ui_port",
     "dfs.datanode.ipc.address": "hdfs_datanode_ipc_port",
     "dfs.hosts": "the group hdfs_datanodes",
+    "dfs.hosts.exclude": "decommission.yml",
     "dfs.namenode.checkpoint.dir": "nothing, it is a copy of what the NameNode has",
     "dfs.namenode.http-address": "hdfs_namenode_ui_port",
     "dfs.namenode.name.dir": "hdfs_name_dirs",
@@ -115,7 +118,7 @@ class HdfsHost(Service):
     closed = "hosts and host_firewall: nftables"
     scripts = ("hdfs", "hadoop")
     tool_template = "hdfs-tool.sh.j2"
-    leftovers = (_INCLUDE, f"{CONFIG}/", _CHECKPOINTS)
+    leftovers = (_INCLUDE, EXCLUDE, f"{CONFIG}/", _CHECKPOINTS)
 
     @property
     def owned(self) -> Mapping[str, str]:
@@ -277,6 +280,8 @@ class HdfsHost(Service):
             "dfs.namenode.storage.dir.perm": 750,
             "dfs.namenode.checkpoint.dir": f"file://{_CHECKPOINTS}",
             "dfs.hosts": _INCLUDE,
+            # Of the NameNode's host alone: others need no restart for it.
+            **({"dfs.hosts.exclude": EXCLUDE} if NAMENODE in self.roles else {}),
             "dfs.datanode.data.dir": [f"file://{path}" for path in self.data_dirs],
             "dfs.datanode.data.dir.perm": 750,
             "dfs.datanode.hostname": address.strip("[]"),
@@ -305,12 +310,16 @@ class HdfsHost(Service):
         }
 
     def _include(self) -> dict[str, Entry]:
-        """Return the list of DataNodes that the NameNode accepts, which it can read again."""
+        """Return the lists of DataNodes that the NameNode can read again.
+
+        It accepts those of one. Those of the other give away their blocks: decommission.yml names
+        one there until the inventory does not have it any more.
+        """
         if NAMENODE not in self.roles:
             return {}
         names = [host.address(self.address_variable) for host in self.datanodes.values()]
         text = "".join(f"{name.strip('[]')}\n" for name in names)
-        return {_INCLUDE: files.text(text)}
+        return {_INCLUDE: files.text(text), EXCLUDE: files.text("")}
 
     def _environment(self) -> dict[str, str]:
         options = " ".join(self.settings["hdfs_java_options"])

@@ -9,7 +9,7 @@ KAFKA_USER = "schema-registry"
 
 ENTRY = ServiceEntry(
     PRODUCT,
-    groups=(Group(GROUP, "schema registry", "schema registries"),),
+    groups=(Group(GROUP, "schema registry", "schema registries", leaves=True),),
     runs_on_java=True,
     unpacked_bytes=500 * MIB,
     described={"schema_registry_subjects": GROUP, "schema_registry_users": GROUP},

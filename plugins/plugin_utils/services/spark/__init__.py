@@ -9,8 +9,12 @@ JOBS = "jobs"
 ENTRY = ServiceEntry(
     "spark",
     groups=(
-        Group("spark_masters", "Spark master", "Spark masters", partner="spark_workers"),
-        Group("spark_workers", "Spark worker", "Spark workers", partner="spark_masters"),
+        Group(
+            "spark_masters", "Spark master", "Spark masters", partner="spark_workers", leaves=True
+        ),
+        Group(
+            "spark_workers", "Spark worker", "Spark workers", partner="spark_masters", leaves=True
+        ),
         Group("spark_history", "history server", "history servers"),
         Group("spark_metastore", "metastore", "metastores"),
         Group("spark_connect", "Spark Connect server", "Spark Connect servers"),
@@ -20,7 +24,12 @@ ENTRY = ServiceEntry(
     unpacked_bytes=1100 * MIB,
     data_example="/srv/spark",
     described={"spark_jobs": "spark_masters"},
-    lowest={"spark_start_timeout": 1, "spark_uid": 1, "spark_worker_cores": 0},
+    lowest={
+        "spark_leave_timeout": 0,
+        "spark_start_timeout": 1,
+        "spark_uid": 1,
+        "spark_worker_cores": 0,
+    },
     sizes=("spark_daemon_heap", "spark_worker_memory"),
     identities=("spark_host",),
     property_variables=("spark_config", "spark_kafka_client_config"),

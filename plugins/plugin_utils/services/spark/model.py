@@ -58,6 +58,10 @@ _TOPOLOGY: Mapping[str, Any] = {
     ".state.RocksDBStateStoreProvider",
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": True,
     "spark.worker.cleanup.enabled": True,
+    # A worker that leaves (decommission.yml) lets its executors end their tasks, and give shuffle
+    # files and cached blocks to others.
+    "spark.decommission.enabled": True,
+    "spark.storage.decommission.enabled": True,
     # What grows for ever otherwise: the output of executors of a stream, and event logs, of which
     # those of a stream are compacted.
     "spark.executor.logs.rolling.strategy": "size",
