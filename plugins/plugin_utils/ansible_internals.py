@@ -8,16 +8,17 @@ import os
 import re
 import traceback
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ansible import constants
 from ansible._internal._datatag._tags import Origin
 from ansible.errors import AnsibleError
 from ansible.inventory.data import InventoryData
 from ansible.inventory.manager import IGNORED, InventoryManager, _InventoryDataWrapper
 from ansible.parsing.dataloader import DataLoader
-from ansible.parsing.vault import VaultHelper, is_encrypted
+from ansible.parsing.vault import VaultHelper, VaultLib, VaultSecret, is_encrypted
 from ansible.plugins.action import ActionBase
 from ansible.plugins.loader import init_plugin_loader
 from ansible.utils.collection_loader._collection_config import AnsibleCollectionConfig
@@ -293,6 +294,58 @@ def is_vault(start: bytes) -> bool:
 def is_encrypted_value(value: object) -> bool:
     """Return whether a value is encrypted by ansible-vault, without decrypting it."""
     return bool(VaultHelper.get_ciphertext(value, with_tags=False))
+
+
+@dataclass(frozen=True)
+class Vault:
+    """Encrypts and decrypts as ansible-vault does, with the passwords of a run."""
+
+    passwords: tuple[tuple[str, bytes], ...] = field(repr=False)
+    """Each with its vault id."""
+    identity: str = ""
+    """The vault id whose password encrypts, empty where there is one password alone."""
+
+    @property
+    def identities(self) -> list[str]:
+        """The vault ids of its passwords."""
+        return list(dict.fromkeys(identity for identity, _ in self.passwords))
+
+    def encrypt(self, text: str) -> str:
+        """Return a text as ansible-vault encrypts it."""
+        identity = self.identity or self.identities[0]
+        secret = VaultSecret(dict(self.passwords)[identity])  # type: ignore[no-untyped-call]  # ansible-core gives it no types
+        encrypted = VaultLib().encrypt(text, secret=secret, vault_id=identity)  # type: ignore[no-untyped-call]
+        return str(encrypted.decode())
+
+    def decrypt(self, content: bytes) -> str:
+        """Return the text of an encrypted file.
+
+        Raises:
+            ValueError: no password is the one with which it was encrypted, or it is damaged.
+
+        """
+        text = _DECRYPTED.get((self.passwords, content))
+        if text is None:
+            secrets = [(identity, VaultSecret(password)) for identity, password in self.passwords]  # type: ignore[no-untyped-call]
+            try:
+                text = VaultLib(secrets).decrypt(content).decode()  # type: ignore[no-untyped-call]
+            except (AnsibleError, ValueError) as error:
+                message = "no vault password of this run decrypts it"
+                raise ValueError(message) from error
+            _DECRYPTED[self.passwords, content] = text
+        return text
+
+
+# A password is derived anew for each file, which takes milliseconds; a process reads files twice.
+_DECRYPTED: dict[tuple[object, bytes], str] = {}
+
+
+def vault_of(loader: DataLoader, identity: str = "") -> Vault:
+    """Return the passwords of the vaults of a run; `identity` is the vault id that encrypts."""
+    given = loader._vault.secrets or ()
+    passwords = tuple((str(name), bytes(secret.bytes)) for name, secret in given)
+    configured = constants.config.get_config_value("DEFAULT_VAULT_ENCRYPT_IDENTITY")
+    return Vault(passwords, identity or str(configured or ""))
 
 
 def remote_shell(action: ActionBase) -> Any:

@@ -18,6 +18,7 @@ from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.secret_
     Generation,
     Store,
 )
+from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets import secret_files
 from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets import store as secrets
 
 from tests.unit.cluster import small
@@ -276,7 +277,7 @@ def test_what_cannot_be_written_is_named(directory: Path, monkeypatch: pytest.Mo
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(secrets, "write_own", full)
+    monkeypatch.setattr(secret_files, "write_own", full)
     for change in (
         lambda: secrets.keep(directory, "security_change.json", "{}"),
         lambda: secrets.replaced(directory, ["admin"]),
@@ -288,7 +289,7 @@ def test_what_cannot_be_written_is_named(directory: Path, monkeypatch: pytest.Mo
 
 def test_git_ignores_the_directory_and_a_file_of_the_site_stays(directory: Path) -> None:
     complete(directory)
-    ignored = directory / secrets.IGNORED
+    ignored = directory / secret_files.IGNORED
     assert ignored.read_text() == "*\n"
     ignored.write_text("*\n!README\n")
     rotate(directory, "admin")
