@@ -36,6 +36,10 @@ VAULT_IDENTITY = "kafka_secrets_vault_id"
 HOW_TO_UNSEAL = (
     "Give it: --vault-password-file FILE, --vault-id ID@FILE, or ANSIBLE_VAULT_PASSWORD_FILE"
 )
+IDENTITY_FIX = (
+    "Give each password an id of its own (--vault-id ID@FILE), and set kafka_secrets_vault_id to "
+    "that whose password encrypts the secrets"
+)
 RESOURCES_DIRECTORY = "kafka_resources_dir"
 
 
@@ -109,7 +113,7 @@ def _secrets(
             sealed = FileFinding("sealed", where, 0, SECRETS_DIRECTORY, text, HOW_TO_UNSEAL)
             return Secrets(path, cipher=cipher), [sealed]
         if cipher and (problem := _identity_problem(cipher)):
-            where, fix = places[VAULT_IDENTITY], f"Set {VAULT_IDENTITY} to one of them"
+            where, fix = places[VAULT_IDENTITY], IDENTITY_FIX
             wrong = FileFinding("secrets", where, 0, VAULT_IDENTITY, problem, fix)
             return Secrets(path, cipher=cipher), [wrong]
         return secrets.read(Path(path), cipher), []
@@ -130,6 +134,9 @@ def _identity_problem(vault: Vault) -> str:
         return f"Ansible has no password of the vault id {vault.identity}, but of {known}"
     if not vault.identity and len(vault.identities) > 1:
         return f"Ansible has passwords of the vault ids {known}, and none is chosen to encrypt"
+    chosen = vault.identity or vault.identities[0]
+    if len({password for identity, password in vault.passwords if identity == chosen}) > 1:
+        return f"Ansible has several passwords of the vault id {chosen}, and none is chosen"
     return ""
 
 

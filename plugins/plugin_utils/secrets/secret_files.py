@@ -13,7 +13,6 @@ from pathlib import Path
 
 from ansible.errors import AnsibleActionFail
 
-from ...module_utils.formats.values import listing
 from ...module_utils.host.files import write_own
 from ..cluster.secret_store import Cipher
 
@@ -40,7 +39,7 @@ class SecretsStateError(AnsibleActionFail):
 
     def __init__(self, what: str, fix: str) -> None:
         """Say both."""
-        super().__init__(f"{what}: {fix}")
+        super().__init__(f"{what}; {fix}")
         self.what, self.fix = what, fix
 
 
@@ -129,11 +128,9 @@ class SecretFiles:
         try:
             return self.cipher.decrypt(content) if self.cipher else content.decode()
         except ValueError as error:
-            what = f"the secret {self.directory / name} cannot be read"
+            message = f"the secret {self.directory / name} cannot be read: {error}"
             if self.cipher:
-                what = f"{what} ({error})"
-                raise SecretsStateError(what, _FIXES["unreadable"]) from error
-            message = f"{what}: {error}"
+                raise SecretsStateError(message, _FIXES["unreadable"]) from None
             raise AnsibleActionFail(message) from error
 
     def _refuse_others(self, contents: Mapping[str, bytes]) -> None:
@@ -143,8 +140,9 @@ class SecretFiles:
             return
         form = "in clear text" if self.cipher else "encrypted by ansible-vault"
         if len(others) < len(contents):
-            what = f"{len(others)} of {len(contents)} secrets in {self.directory} are {form}"
-            what += f", such as {listing(others[:3])}"
+            verb = "is" if len(others) == 1 else "are"
+            what = f"{len(others)} of {len(contents)} secrets in {self.directory} {verb} {form}"
+            what += f": {', '.join(others[:3])}{', ...' if len(others) > 3 else ''}"
             raise SecretsStateError(what, _FIXES["part"])
         what = f"the secrets in {self.directory} are {form}, and {VARIABLE} is {self.kind}"
         raise SecretsStateError(what, _FIXES[self.kind])
