@@ -16,6 +16,7 @@ FILES: list[tuple[str, str, str, str, str]] = [
     ("variables-folder", "folder", "group_var", "group_vars", ""),
     ("file-ending", "ending", "kafka.ymal", "kafka.yml", ""),
     ("secrets-directory", "secrets", "kafka_secrets_dir", "it is part of the inventory", ""),
+    ("secrets-sealed", "sealed", "kafka_secrets_dir", "Ansible has no vault password", ""),
     ("file-link", "link", "kafka.yml", "../common/kafka.yml", ""),
     ("file-of-nobody", "nobody", "dc_west", "group", ""),
 ]
