@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -115,7 +115,10 @@ def test_what_cannot_be_decrypted_is_named(directory: Path, damage: str) -> None
     name = "ca.key" if damage == "password" else "passwords/admin"
     with pytest.raises(SecretsStateError, match=f"{name} cannot be read.*give the vault password"):
         secrets.read(directory, cipher)
-    with pytest.raises(AnsibleError, match=name), secrets.lock(directory, store=True, cipher=cipher):
+    with (
+        pytest.raises(AnsibleError, match=name),
+        secrets.lock(directory, store=True, cipher=cipher),
+    ):
         pass
     assert contents(directory) == before
 
@@ -144,7 +147,9 @@ def test_one_file_in_another_form_is_named(directory: Path, cipher: Vault | None
     complete(directory)
     text = SecretFiles(directory, VAULT).read("passwords/admin")
     (directory / "passwords/admin").write_text(text)
-    with pytest.raises(SecretsStateError, match=r"run secrets_store.yml.* completes a move") as error:
+    with pytest.raises(
+        SecretsStateError, match=r"run secrets_store.yml.* completes a move"
+    ) as error:
         secrets.read(directory, cipher)
     number = len(contents(directory))
     beginning = f"1 of {number}" if cipher else f"{number - 1} of {number}"
@@ -175,28 +180,27 @@ class KilledError(BaseException):
     """Stands for the end of a run that cannot clean up."""
 
 
-def every_moment(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Yield once for each time at which a move writes or replaces a file, which ends there."""
-    for moment in range(1000):
-        calls = iter(range(1000))
-        reached = False
+@dataclass
+class Fuse:
+    """Ends a move before or after it writes or replaces a file."""
 
-        def ends(*_: object, moment: int = moment, calls: Iterator[int] = calls) -> None:
-            nonlocal reached
-            if next(calls) == moment:
-                reached = True
-                raise KilledError
+    left: int = -1
+    """After how many of these moments; never if that is negative."""
 
-        with monkeypatch.context() as patch:
-            write, rename = secret_files.write_own, Path.replace
-            patch.setattr(
-                secret_files, "write_own", lambda *args: (ends(), write(*args), ends())[1]
-            )
-            patch.setattr(Path, "replace", lambda *args: (ends(), rename(*args), ends())[1])
-            yield
-        if not reached:
-            return
-    pytest.fail("a move has no end")
+    def around(self, change: Callable[..., object]) -> Callable[..., None]:
+        """Return a change with such a moment before it and after it."""
+
+        def changed(*args: object) -> None:
+            self.step()
+            change(*args)
+            self.step()
+
+        return changed
+
+    def step(self) -> None:
+        if self.left == 0:
+            raise KilledError
+        self.left -= 1
 
 
 @pytest.mark.parametrize("target", [VAULT, None])
@@ -205,31 +209,39 @@ def test_a_move_that_is_killed_loses_nothing_and_is_completed(
 ) -> None:
     """Whenever it ends, runs read all secrets or refuse them, and another move completes it."""
     source = None if target else VAULT
-    made = complete(directory, source)
-    moments = 0
-    original = directory.with_name("original")
-    shutil.copytree(directory, original)
-    for _ in every_moment(monkeypatch):
-        shutil.rmtree(directory)
+    for name in ("ca.key", "passwords/admin"):
+        made = secrets.keep(directory, name, f"text of {name}", source)
+    original, fuse = directory.with_name("original"), Fuse()
+    directory.rename(original)
+    monkeypatch.setattr(secret_files, "write_own", fuse.around(secret_files.write_own))
+    monkeypatch.setattr(Path, "replace", fuse.around(Path.replace))
+    for moment in range(1000):
+        shutil.rmtree(directory, ignore_errors=True)
         shutil.copytree(original, directory)
+        fuse.left = moment
         try:
             move(directory, target)
+            break
         except KilledError:
-            moments += 1
-        for cipher in (source, target):
-            try:
-                assert secrets.read(directory, cipher) == made
-            except SecretsStateError as error:
-                assert "secrets_store.yml" in error.fix
-        if in_clear_text(directory):
-            # What git would commit has no clear text.
+            fuse.left = -1
+        refused = [_is_refused(directory, cipher, made) for cipher in (source, target)]
+        assert any(refused)
+        if in_clear_text(directory):  # git would commit none of it
             assert (directory / ".gitignore").read_text() == "*\n"
-        with monkeypatch.context() as patch:
-            patch.undo()
-            move(directory, target)
+        move(directory, target)
         assert secrets.read(directory, target) == made
-        assert not [path for path in directory.rglob(".*") if path.name[1:5] not in ("lock", "giti")]
-    assert moments > 2 * len(contents(directory))
+        assert {path.name for path in directory.rglob(".*")} == {".lock", ".gitignore"}
+    assert moment > 4 * len(contents(directory))
+
+
+def _is_refused(directory: Path, cipher: Vault | None, made: Secrets) -> bool:
+    """Whether a run refuses the secrets, and says what to do; if not, it has all of them."""
+    try:
+        present = secrets.read(directory, cipher)
+    except SecretsStateError as error:
+        return "secrets_store.yml" in error.fix
+    assert present == made
+    return False
 
 
 def test_what_a_killed_move_has_left_in_clear_text_is_removed_by_the_next_run(
