@@ -12,13 +12,15 @@ from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.plugins.action import ActionBase
 
 from ..module_utils.formats.values import listing
-from . import memory, operation, run
+from . import ansible_internals, memory, operation, run
 from .cluster.cluster import Cluster, NoServiceError
 from .cluster.files import parse_yaml
 from .inventory import reading as inventory
 
 STORE = ("secrets", "sealed")
 """The kinds of findings about the directory of secrets."""
+_SSH = ("ssh", "paramiko")
+"""The connections that open a file by its path. Others follow or copy the link that it is."""
 PLUGINS = Path(__file__).resolve().parents[1]
 
 
@@ -133,14 +135,13 @@ class Action(ActionBase):
 
         Ansible writes one where the connection does not pipeline modules.
         """
-        untyped: Any = self
-        with memory.unnamed(
-            data.encode(errors="surrogateescape") if isinstance(data, str) else data
-        ) as path:
-            if path:
-                untyped._transfer_file(path, remote_path)
-                return remote_path
-        return super()._transfer_data(remote_path, data)  # type: ignore[no-untyped-call]  # ansible-core gives it no types
+        content = data.encode(errors="surrogateescape") if isinstance(data, str) else data
+        if getattr(self._connection, "transport", "") in _SSH:
+            with memory.unnamed(content) as path:
+                if path:
+                    ansible_internals.send_file(self, path, remote_path)
+                    return remote_path
+        return super()._transfer_data(remote_path, content)  # type: ignore[no-untyped-call]  # ansible-core gives it no types
 
     def call(self, args: Mapping[str, Any], module: str = "") -> dict[str, Any]:
         """Return the answer of a module on the host, by default of the one of the same name.

@@ -313,9 +313,9 @@ class Vault:
     def encrypt(self, text: str) -> str:
         """Return a text as ansible-vault encrypts it."""
         identity = self.identity or self.identities[0]
-        secret = VaultSecret(dict(self.passwords)[identity])  # type: ignore[no-untyped-call]  # ansible-core gives it no types
-        encrypted = VaultLib().encrypt(text, secret=secret, vault_id=identity)  # type: ignore[no-untyped-call]
-        return str(encrypted.decode())
+        library: Any = VaultLib
+        secret = _vault_secret(dict(self.passwords)[identity])
+        return str(library().encrypt(text, secret=secret, vault_id=identity).decode())
 
     def decrypt(self, content: bytes) -> str:
         """Return the text of an encrypted file.
@@ -326,14 +326,20 @@ class Vault:
         """
         text = _DECRYPTED.get((self.passwords, content))
         if text is None:
-            secrets = [(identity, VaultSecret(password)) for identity, password in self.passwords]  # type: ignore[no-untyped-call]
+            library: Any = VaultLib
+            secrets = [(identity, _vault_secret(word)) for identity, word in self.passwords]
             try:
-                text = VaultLib(secrets).decrypt(content).decode()  # type: ignore[no-untyped-call]
+                text = str(library(secrets).decrypt(content).decode())
             except (AnsibleError, ValueError) as error:
                 message = "no vault password of this run decrypts it"
                 raise ValueError(message) from error
             _DECRYPTED[self.passwords, content] = text
         return text
+
+
+def _vault_secret(password: bytes) -> Any:
+    untyped: Any = VaultSecret
+    return untyped(password)
 
 
 # A password is derived anew for each file, which takes milliseconds; a process reads files twice.
@@ -351,6 +357,16 @@ def vault_of(loader: DataLoader, identity: str = "") -> Vault:
 def remote_shell(action: ActionBase) -> Any:
     """Return the shell of an action's connection: its temporary directory, how it joins paths."""
     return action._connection._shell
+
+
+def send_file(action: ActionBase, path: str, remote_path: str) -> None:
+    """Copy a file of the control node to the host of an action.
+
+    Raises:
+        AnsibleError: it cannot be copied.
+
+    """
+    action._transfer_file(path, remote_path)  # type: ignore[no-untyped-call]  # ansible-core gives it no types
 
 
 def run_action(

@@ -45,6 +45,7 @@ def unnamed(content: bytes) -> Iterator[str]:
         yield ""
         return
     with open(os.memfd_create("millrace"), "wb") as stream:  # noqa: PTH123 - of a descriptor
+        os.fchmod(stream.fileno(), 0o600)  # which sftp gives to the file on the host
         stream.write(content)
         stream.flush()
         path = f"/proc/{os.getpid()}/fd/{stream.fileno()}"

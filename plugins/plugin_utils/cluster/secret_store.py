@@ -17,6 +17,8 @@ from ...module_utils.host.secret_record import RECORD
 FILE = "store.json"
 """Its name among the secrets."""
 MOST_NUMBER = 2**31
+NEWER_COMMIT = "take the commit with that generation (git pull)"
+"""How to get newer secrets where they are encrypted."""
 _MOST_CHARACTERS = 300
 
 

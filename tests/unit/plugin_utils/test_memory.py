@@ -61,6 +61,7 @@ def test_a_file_without_a_name_is_read_by_other_programs(tmp_path: Path) -> None
     with memory.unnamed(b"secret") as path:
         copied = subprocess.run(["cp", path, tmp_path / "copy"], check=False)
         assert copied.returncode == 0
+        assert Path(path).stat().st_mode & 0o777 == 0o600
     assert (tmp_path / "copy").read_bytes() == b"secret"
     assert not Path(path).exists()
 
@@ -68,12 +69,14 @@ def test_a_file_without_a_name_is_read_by_other_programs(tmp_path: Path) -> None
 @pytest.mark.usefixtures("local_tmp")
 def test_a_module_is_sent_without_a_file_on_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     """As where a connection does not pipeline; without memory Ansible's own way is left."""
+    connection = SimpleNamespace(transport="ssh")
     task = SimpleNamespace(args={}, action="kafka_health", async_val=0)
-    action = from_model.ActionModule(task, None, None, None, None, None)
+    action = from_model.ActionModule(task, connection, None, None, None, None)
+    temporary = Path(constants.DEFAULT_LOCAL_TMP)  # type: ignore[attr-defined]  # as in run.py
     sent: list[tuple[str, bytes, list[str]]] = []
 
     def transfer(source: str, target: str) -> None:
-        there = os.listdir(constants.DEFAULT_LOCAL_TMP)  # type: ignore[attr-defined]  # noqa: PTH208
+        there = [path.name for path in temporary.iterdir()]
         sent.append((target, Path(source).read_bytes(), there))
         if target == "/full":
             message = "no space left"
@@ -85,6 +88,9 @@ def test_a_module_is_sent_without_a_file_on_the_disk(monkeypatch: pytest.MonkeyP
     assert sent == [("/remote", b"secret \xe9", [])] * 2
     with pytest.raises(AnsibleError):
         action._transfer_data("/full", b"secret")
-    monkeypatch.delattr(os, "memfd_create")
+    with monkeypatch.context() as patch:
+        patch.delattr(os, "memfd_create")
+        action._transfer_data("/remote", b"secret")
+    connection.transport = "local"  # which follows a link
     action._transfer_data("/remote", b"secret")
-    assert [content for _, content, there in sent if there] == [b"secret"]
+    assert [content for _, content, there in sent if there] == [b"secret"] * 2
