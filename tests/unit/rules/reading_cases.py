@@ -16,7 +16,6 @@ FILES: list[tuple[str, str, str, str, str]] = [
     ("variables-folder", "folder", "group_var", "group_vars", ""),
     ("file-ending", "ending", "kafka.ymal", "kafka.yml", ""),
     ("secrets-directory", "secrets", "kafka_secrets_dir", "it is part of the inventory", ""),
-    ("secrets-sealed", "sealed", "kafka_secrets_dir", "Ansible has no vault password", ""),
     ("file-link", "link", "kafka.yml", "../common/kafka.yml", ""),
     ("file-of-nobody", "nobody", "dc_west", "group", ""),
 ]
@@ -52,6 +51,18 @@ REFUSED: list[Case] = [
         "a vault",
         lambda d: d.file("unread", "yaml", "no vault secrets found", "Correct it."),
         ("--vault-password-file",),
+    ),
+    (
+        "secrets-sealed",
+        "no password",
+        lambda d: d.file("sealed", "kafka_secrets_dir", "Ansible has no password", "Give it"),
+        ("Ansible has no password", "Give it"),
+    ),
+    (
+        "secrets-directory",
+        "a vault",
+        lambda d: d.file("secrets", "kafka_secrets_dir", "It is encrypted", "Decrypt it"),
+        ("It is encrypted", "Decrypt it"),
     ),
     (
         "similar-variable",
