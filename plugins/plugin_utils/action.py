@@ -130,7 +130,7 @@ class Action(ActionBase):
         """Return the hosts that a variable of Ansible names."""
         return [str(host) for host in self.variables.get(variable) or ()]
 
-    def _transfer_data(self, remote_path: str, data: str | bytes) -> Any:
+    def _transfer_data(self, remote_path: str | bytes, data: str | bytes) -> str | bytes:
         """Send a module with its options, which hold secrets, without a file on the disk.
 
         Ansible writes one where the connection does not pipeline modules.
@@ -141,7 +141,7 @@ class Action(ActionBase):
                 if path:
                     ansible_internals.send_file(self, path, remote_path)
                     return remote_path
-        return super()._transfer_data(remote_path, content)  # type: ignore[no-untyped-call]  # ansible-core gives it no types
+        return super()._transfer_data(remote_path, content)
 
     def call(self, args: Mapping[str, Any], module: str = "") -> dict[str, Any]:
         """Return the answer of a module on the host, by default of the one of the same name.

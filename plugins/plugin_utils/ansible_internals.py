@@ -359,14 +359,14 @@ def remote_shell(action: ActionBase) -> Any:
     return action._connection._shell
 
 
-def send_file(action: ActionBase, path: str, remote_path: str) -> None:
+def send_file(action: ActionBase, path: str, remote_path: str | bytes) -> None:
     """Copy a file of the control node to the host of an action.
 
     Raises:
         AnsibleError: it cannot be copied.
 
     """
-    action._transfer_file(path, remote_path)  # type: ignore[no-untyped-call]  # ansible-core gives it no types
+    action._transfer_file(path, remote_path)
 
 
 def run_action(

@@ -39,7 +39,7 @@ class SecretsStateError(AnsibleActionFail):
 
     def __init__(self, what: str, fix: str) -> None:
         """Say both."""
-        super().__init__(f"{what}; {fix}")
+        super().__init__(f"{what}; {fix}")  # type: ignore[no-untyped-call]  # ansible-core gives it no types
         self.what, self.fix = what, fix
 
 

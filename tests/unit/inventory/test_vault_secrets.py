@@ -30,7 +30,7 @@ def read(place: Path, passwords: Passwords, **variables: Any) -> Inventory:
     }
     (place / "hosts.yml").write_text(yaml.safe_dump(document))
     ansible_internals.load_plugins()
-    loader = DataLoader()
+    loader: Any = DataLoader()
     loader.set_vault_secrets([(name, VaultSecret(text)) for name, text in passwords])
     return reading.from_sources([str(place / "hosts.yml")], loader)
 

@@ -106,7 +106,6 @@ def test_what_a_run_has_generated_is_committed_and_pushed(
         secret.write_text(content)
         for command in COMMIT:
             shell(command)
-        assert (
-            shell("git show origin/HEAD:./.secrets/passwords/admin", clone / INVENTORY) == content
-        )
+        pushed = f"git --git-dir=../remote show main:{INVENTORY}/.secrets/passwords/admin"
+        assert shell(pushed) == content
     assert len(shell("git --git-dir=../remote log --oneline").splitlines()) == 2

@@ -345,6 +345,7 @@ def test_no_secret_is_on_the_disk_whenever_a_run_is_killed(place: Path, memory: 
         run = start(place, command)
         time.sleep(seconds)
         end(run)
+        shutil.rmtree(hosts, ignore_errors=True)
         assert with_clear_text(place.parent, secrets_in(place)) == []
     run = start(place, command)
     until = time.monotonic() + HANGS_SECONDS
@@ -353,13 +354,13 @@ def test_no_secret_is_on_the_disk_whenever_a_run_is_killed(place: Path, memory: 
         assert time.monotonic() < until
         time.sleep(0.1)
     end(run)
+    shutil.rmtree(hosts, ignore_errors=True)
     secrets = secrets_in(place)
     assert len(secrets) >= 10
     log = (place.parent / "ansible.log").read_text()
     assert "TASK [millrace.streaming.service]" in log
     assert re.search(r"PUT /proc/\S+ TO \S+/AnsiballZ_service.py", log)
     assert with_clear_text(place.parent, secrets) == []
-    shutil.rmtree(hosts, ignore_errors=True)
     # The login of a program of Millrace's own is in memory, for this account alone.
     client = place / "state/client.properties"
     assert client.readlink().parent == memory

@@ -6,6 +6,7 @@ import os
 import subprocess
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from ansible import constants
@@ -71,7 +72,8 @@ def test_a_module_is_sent_without_a_file_on_the_disk(monkeypatch: pytest.MonkeyP
     """As where a connection does not pipeline; without memory Ansible's own way is left."""
     connection = SimpleNamespace(transport="ssh")
     task = SimpleNamespace(args={}, action="kafka_health", async_val=0)
-    action = from_model.ActionModule(task, connection, None, None, None, None)
+    untyped: Any = from_model.ActionModule
+    action = untyped(task, connection, None, None, None, None)
     temporary = Path(constants.DEFAULT_LOCAL_TMP)  # type: ignore[attr-defined]  # as in run.py
     sent: list[tuple[str, bytes, list[str]]] = []
 

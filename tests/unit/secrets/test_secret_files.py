@@ -6,9 +6,11 @@ import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from ansible.errors import AnsibleError
+from ansible_collections.millrace.streaming.plugins.module_utils.host import files
 from ansible_collections.millrace.streaming.plugins.plugin_utils.ansible_internals import Vault
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster import ca_change
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.cluster import (
@@ -38,7 +40,7 @@ def directory(tmp_path: Path) -> Path:
     return tmp_path / "inventory/.secrets"
 
 
-def cluster(directory: Path, cipher: Vault | None = VAULT, **variables: object) -> Cluster:
+def cluster(directory: Path, cipher: Vault | None = VAULT, **variables: Any) -> Cluster:
     """Return a closed cluster with what its directory holds."""
     inventory = closed(directory.parent / "none", **variables).inventory
     return resolve(replace(inventory, secrets=secrets.read(directory, cipher)))
@@ -60,9 +62,9 @@ def in_clear_text(directory: Path) -> list[str]:
 
 def move(directory: Path, cipher: Vault | None, *, store: bool = True) -> list[str]:
     """What secrets_store.yml does."""
-    files = SecretFiles(directory, cipher)
-    with secrets.locked(files):
-        return secret_files.move(files, VAULT, store=store)
+    wanted = SecretFiles(directory, cipher)
+    with secrets.locked(wanted):
+        return secret_files.move(wanted, VAULT, store=store)
 
 
 def test_every_file_is_encrypted_and_read_again(directory: Path) -> None:
@@ -213,7 +215,7 @@ def test_a_move_that_is_killed_loses_nothing_and_is_completed(
         made = secrets.keep(directory, name, f"text of {name}", source)
     original, fuse = directory.with_name("original"), Fuse()
     directory.rename(original)
-    monkeypatch.setattr(secret_files, "write_own", fuse.around(secret_files.write_own))
+    monkeypatch.setattr(secret_files, "write_own", fuse.around(files.write_own))
     monkeypatch.setattr(Path, "replace", fuse.around(Path.replace))
     for moment in range(1000):
         shutil.rmtree(directory, ignore_errors=True)

@@ -20,6 +20,9 @@ from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.secret_
 )
 from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets import secret_files
 from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets import store as secrets
+from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets.secret_files import (
+    SecretFiles,
+)
 
 from tests.unit.cluster import small
 from tests.unit.secrets.kept_secrets import closed, stored
@@ -219,21 +222,23 @@ def test_a_rotation_that_ends_before_it_has_stored_a_password_is_none(
 ) -> None:
     """And one that ends right after it is completed by site.yml."""
     complete(directory)
-    write = secrets._write
+    write = SecretFiles.write
     for allowed, marked in ((0, ()), (1, ("admin",)), (2, ("admin",))):
         former = stored(directory)["passwords/admin"]
         remaining = [allowed]
 
-        def ended(path: Path, text: str, remaining: list[int] = remaining) -> None:
+        def ended(
+            files: SecretFiles, name: str, text: str, remaining: list[int] = remaining
+        ) -> None:
             if not remaining[0]:
                 raise KeyboardInterrupt
             remaining[0] -= 1
-            write(path, text)
+            write(files, name, text)
 
-        monkeypatch.setattr(secrets, "_write", ended)
+        monkeypatch.setattr(SecretFiles, "write", ended)
         with pytest.raises(KeyboardInterrupt):
             rotate(directory, "admin")
-        monkeypatch.setattr(secrets, "_write", write)
+        monkeypatch.setattr(SecretFiles, "write", write)
         assert replacing(directory) == marked
         assert (stored(directory)["passwords/admin"] != former) == (allowed == 2)
 
