@@ -88,6 +88,7 @@ TARGETS: Mapping[str, Mapping[str, Sequence[str]]] = {
             f"{UNIT}/actions/test_rotate_certificates.py",
             f"{UNIT}/actions/test_cluster_action.py",
         ],
+        "plugins/plugin_utils/secrets/secret_files.py": [f"{UNIT}/secrets/test_secret_files.py"],
     },
     "authorities": {
         "plugins/plugin_utils/cluster/ca_change.py": [f"{UNIT}/cluster/test_ca_change.py"],

@@ -7,6 +7,7 @@ from ansible.errors import AnsibleActionFail
 
 from ..module_utils.host.files import write_own
 from ..module_utils.kafka.connection import ConnectionDescriptionError
+from ..plugin_utils import memory
 from ..plugin_utils.action import LocalAction
 from ..plugin_utils.cluster import files
 from ..plugin_utils.inventory.reading import plain
@@ -47,8 +48,9 @@ class ActionModule(LocalAction):
             else:
                 client = {**brokers[0].clients.local_config(args["user"]), **properties}
                 written = {path: files.properties(client)}
+            keep = memory.write if self._in_memory(args) else write_own
             for file, text in written.items():
-                write_own(file, text)
+                keep(file, text)
         except (OSError, ConnectionDescriptionError) as error:
             message = f"the client properties cannot be written: {error}"
             raise AnsibleActionFail(message) from error
@@ -59,6 +61,10 @@ class ActionModule(LocalAction):
             "replication_factor": brokers[0].replication_factor,
             "min_insync_replicas": brokers[0].properties.number("min.insync.replicas"),
         }
+
+    def _in_memory(self, args: dict[str, Any]) -> bool:
+        """Return whether files of Millrace's own programs keep passwords out of the disk."""
+        return self.cluster.inventory.secrets.cipher is not None and not args["all_formats"]
 
 
 def refuse_unknown(broker: KafkaNode, user: str) -> None:

@@ -8,7 +8,7 @@ from ansible.utils.display import Display
 
 from ..module_utils.formats.uuids import random_cluster_id
 from ..plugin_utils import operation, run, validation
-from ..plugin_utils.action import LocalAction
+from ..plugin_utils.action import LocalAction, refuse_misread
 from ..plugin_utils.cluster import secret_store
 from ..plugin_utils.cluster.inventory import CLUSTER_ID_FILE, Secrets
 from ..plugin_utils.rules import engine
@@ -37,6 +37,8 @@ class ActionModule(LocalAction):
                 return outcome(problems, *validation.INVENTORY)
             run.validated(variables).touch()
             Display().display(validation.summary(cluster, problems))
+        if args["generate"]:
+            refuse_misread(self.cluster)  # which may be secrets in a vault without its password
         changed = [self._keep_cluster_id(args)]
         result = outcome(problems)
         if args["generate"]:

@@ -23,5 +23,5 @@ class ActionModule(from_model.ActionModule):
             handled = of_module(self.name, self.cluster, self.host)["users"]
         current = replacing & {user["name"] for user in handled}
         if current and not result.get("failed") and not self._task.check_mode:
-            secrets.replaced(Path(stored_secrets.directory), current)
+            secrets.replaced(Path(stored_secrets.directory), current, stored_secrets.cipher)
         return result

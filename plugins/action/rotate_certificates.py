@@ -159,16 +159,16 @@ class ActionModule(LocalAction):
 
     def _end_phase(self) -> dict[str, Any]:
         stored = self.cluster.inventory.secrets
-        directory = Path(stored.directory)
+        directory, cipher = Path(stored.directory), stored.cipher
         if self._task.check_mode:
             return {"changed": False, "msg": "Nothing was changed."}
         try:
-            with secrets.lock(directory, store=True):
-                change = authorities.end_phase(secrets.read(directory), self._change())
+            with secrets.lock(directory, store=True, cipher=cipher):
+                change = authorities.end_phase(secrets.read(directory, cipher), self._change())
         except (OSError, CertificateError) as error:
             message = f"the change of the CA in {directory} cannot be recorded: {error}"
             raise AnsibleActionFail(message) from error
-        self.cluster = run.renew(self.variables, {}, secrets=secrets.read(directory))
+        self.cluster = run.renew(self.variables, {}, secrets=secrets.read(directory, cipher))
         return {"changed": True, "phase": change.phase, "msg": _NEXT[change.phase]}
 
     def _change(self) -> Transition | None:

@@ -36,8 +36,14 @@ class ActionModule(LocalAction):
         spark_hosts = self.cluster.spark.values()
         of_sessions = {name for host in spark_hosts for name in host.security.of_sessions}
         texts = [SPARK_SECRET, SPARK_UI_KEY, *sorted(of_sessions)] if spark else []
-        directory = Path(self.cluster.inventory.secrets.directory)
-        new = secrets.replace(directory, users, texts, store=not self._task.check_mode)
+        present = self.cluster.inventory.secrets
+        new = secrets.replace(
+            Path(present.directory),
+            users,
+            texts,
+            store=not self._task.check_mode,
+            cipher=present.cipher,
+        )
         self.cluster = run.renew(self.variables, {}, secrets=new)
         return {"changed": True}
 

@@ -39,11 +39,13 @@ def _newer(cluster: Cluster, records: Mapping[str, str]) -> Iterator[str]:
         with contextlib.suppress(ValueError, RecursionError):
             record = json.loads(base64.b64decode(text))
             recorded[host] = secret_store.deployed_with(record, cluster.deployed(host))
+    copied = "copy the directory from where that was made"
+    newer_secrets = secret_store.NEWER_COMMIT if secrets.cipher else copied
     newer = secret_store.newer_hosts(secrets.store, recorded)
     for deployed, hosts in newer.items():
         yield (
             f"{secrets.directory} is not newer than the secrets of {listing(hosts)}, {deployed}: "
-            "copy the directory from where that was made. If it is lost, run site.yml -e "
+            f"{newer_secrets}. If it is lost, run site.yml -e "
             "secrets_accept=true, which replaces generated passwords."
             f"{secret_store.doubt(newer, recorded)}"
         )

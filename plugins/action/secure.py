@@ -81,7 +81,10 @@ class ActionModule(LocalAction):
                 stored = dataclasses.replace(node.secrets, texts=texts)
             else:
                 stored = secrets.keep(
-                    Path(node.secrets.directory), transition.SECURITY, change.text()
+                    Path(node.secrets.directory),
+                    transition.SECURITY,
+                    change.text(),
+                    node.secrets.cipher,
                 )
             self.cluster = run.renew(self.variables, {}, secrets=stored)
             run.validated(self.variables).unlink(missing_ok=True)

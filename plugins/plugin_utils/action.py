@@ -12,11 +12,15 @@ from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.plugins.action import ActionBase
 
 from ..module_utils.formats.values import listing
-from . import operation, run
+from . import ansible_internals, memory, operation, run
 from .cluster.cluster import Cluster, NoServiceError
 from .cluster.files import parse_yaml
 from .inventory import reading as inventory
 
+STORE = ("secrets", "sealed")
+"""The kinds of findings about the directory of secrets."""
+_SSH = ("ssh", "paramiko")
+"""The connections that open a file by its path. Others follow or copy the link that it is."""
 PLUGINS = Path(__file__).resolve().parents[1]
 
 
@@ -85,10 +89,8 @@ class Action(ActionBase):
 
         """
         cluster = run.current(self.variables)
-        if self.needs_all_sources and (misread := cluster.inventory.misread):
-            reasons = "; ".join(f"{source.where}: {source.text}" for source in misread)
-            message = f"the inventory was read in part only ({reasons}): run validate.yml"
-            raise AnsibleActionFail(message)
+        if self.needs_all_sources:
+            refuse_misread(cluster)
         return cluster
 
     def refuse_part(self, names: Iterable[str], hosts: str = "ansible_play_hosts") -> None:
@@ -128,6 +130,19 @@ class Action(ActionBase):
         """Return the hosts that a variable of Ansible names."""
         return [str(host) for host in self.variables.get(variable) or ()]
 
+    def _transfer_data(self, remote_path: str | bytes, data: str | bytes) -> str | bytes:
+        """Send a module with its options, which hold secrets, without a file on the disk.
+
+        Ansible writes one where the connection does not pipeline modules.
+        """
+        content = data.encode(errors="surrogateescape") if isinstance(data, str) else data
+        if getattr(self._connection, "transport", "") in _SSH:
+            with memory.unnamed(content) as path:
+                if path:
+                    ansible_internals.send_file(self, path, remote_path)
+                    return remote_path
+        return super()._transfer_data(remote_path, content)
+
     def call(self, args: Mapping[str, Any], module: str = "") -> dict[str, Any]:
         """Return the answer of a module on the host, by default of the one of the same name.
 
@@ -140,6 +155,24 @@ class Action(ActionBase):
             task_vars={**self.variables, "ansible_no_target_syslog": True},
         )
         return result
+
+
+def refuse_misread(cluster: Cluster) -> None:
+    """Refuse to act on what is left of an inventory that was read in part.
+
+    Raises:
+        AnsibleActionFail: says what was not read, and what to do.
+
+    """
+    findings = cluster.inventory.misread
+    if not findings:
+        return
+    stores = [finding for finding in findings if finding.kind in STORE and finding.value]
+    if len(stores) == len(findings):
+        raise AnsibleActionFail("; ".join(f"{entry.text}. {entry.value}" for entry in stores))
+    reasons = "; ".join(f"{finding.where}: {finding.text}" for finding in findings)
+    message = f"the inventory was read in part only ({reasons}): run validate.yml"
+    raise AnsibleActionFail(message)
 
 
 class LocalAction(Action):

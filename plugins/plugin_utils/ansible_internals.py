@@ -8,16 +8,17 @@ import os
 import re
 import traceback
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ansible import constants
 from ansible._internal._datatag._tags import Origin
 from ansible.errors import AnsibleError
 from ansible.inventory.data import InventoryData
 from ansible.inventory.manager import IGNORED, InventoryManager, _InventoryDataWrapper
 from ansible.parsing.dataloader import DataLoader
-from ansible.parsing.vault import VaultHelper, is_encrypted
+from ansible.parsing.vault import VaultHelper, VaultLib, VaultSecret, is_encrypted
 from ansible.plugins.action import ActionBase
 from ansible.plugins.loader import init_plugin_loader
 from ansible.utils.collection_loader._collection_config import AnsibleCollectionConfig
@@ -295,9 +296,77 @@ def is_encrypted_value(value: object) -> bool:
     return bool(VaultHelper.get_ciphertext(value, with_tags=False))
 
 
+@dataclass(frozen=True)
+class Vault:
+    """Encrypts and decrypts as ansible-vault does, with the passwords of a run."""
+
+    passwords: tuple[tuple[str, bytes], ...] = field(repr=False)
+    """Each with its vault id."""
+    identity: str = ""
+    """The vault id whose password encrypts, empty where there is one password alone."""
+
+    @property
+    def identities(self) -> list[str]:
+        """The vault ids of its passwords."""
+        return list(dict.fromkeys(identity for identity, _ in self.passwords))
+
+    def encrypt(self, text: str) -> str:
+        """Return a text as ansible-vault encrypts it."""
+        identity = self.identity or self.identities[0]
+        library: Any = VaultLib
+        secret = _vault_secret(dict(self.passwords)[identity])
+        return str(library().encrypt(text, secret=secret, vault_id=identity).decode())
+
+    def decrypt(self, content: bytes) -> str:
+        """Return the text of an encrypted file.
+
+        Raises:
+            ValueError: no password is the one with which it was encrypted, or it is damaged.
+
+        """
+        text = _DECRYPTED.get((self.passwords, content))
+        if text is None:
+            library: Any = VaultLib
+            secrets = [(identity, _vault_secret(word)) for identity, word in self.passwords]
+            try:
+                text = str(library(secrets).decrypt(content).decode())
+            except (AnsibleError, ValueError) as error:
+                message = "no vault password of this run decrypts it"
+                raise ValueError(message) from error
+            _DECRYPTED[self.passwords, content] = text
+        return text
+
+
+def _vault_secret(password: bytes) -> Any:
+    untyped: Any = VaultSecret
+    return untyped(password)
+
+
+# A password is derived anew for each file, which takes milliseconds; a process reads files twice.
+_DECRYPTED: dict[tuple[object, bytes], str] = {}
+
+
+def vault_of(loader: DataLoader, identity: str = "") -> Vault:
+    """Return the passwords of the vaults of a run; `identity` is the vault id that encrypts."""
+    given = loader._vault.secrets or ()
+    passwords = tuple((str(name), bytes(secret.bytes)) for name, secret in given)
+    configured = constants.config.get_config_value("DEFAULT_VAULT_ENCRYPT_IDENTITY")
+    return Vault(passwords, identity or str(configured or ""))
+
+
 def remote_shell(action: ActionBase) -> Any:
     """Return the shell of an action's connection: its temporary directory, how it joins paths."""
     return action._connection._shell
+
+
+def send_file(action: ActionBase, path: str, remote_path: str | bytes) -> None:
+    """Copy a file of the control node to the host of an action.
+
+    Raises:
+        AnsibleError: it cannot be copied.
+
+    """
+    action._transfer_file(path, remote_path)
 
 
 def run_action(

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..services.kafka.resources.entries import ResourceFiles
 from .registry import GROUPS
-from .secret_store import Store
+from .secret_store import Cipher, Store
 
 CLUSTER_ID_FILE = "kafka_cluster_id.txt"
 CONNECTION = (
@@ -84,7 +84,8 @@ class FileFinding:
     - `folder`: a directory whose name is nearly `text`
     - `unread`: Ansible cannot read the source, because of `text`; `value` is what to do
     - `cycle`: the group has the group `text` in it, which has it
-    - `secrets`: the directory of secrets cannot be used, because of `text`
+    - `secrets`: the directory of secrets cannot be used, because of `text`; `value` is what to do
+    - `sealed`: the secrets are encrypted, and Ansible has no password of a vault
     """
     path: str
     line: int
@@ -103,7 +104,7 @@ class FileFinding:
 class Secrets:
     """What the control node keeps in a directory beside the inventory, none of it shown anywhere.
 
-    Everything is PEM or plain text. Secrets are the same with another `store` and `mode`.
+    Everything is PEM or plain text. Secrets are the same with another `store`, `mode` and `cipher`.
     """
 
     directory: str = ""
@@ -125,7 +126,9 @@ class Secrets:
     store: Store | None = field(default=None, compare=False)
     """The directory's generation, None where it has none."""
     mode: int = field(default=0, compare=False)
-    """The permissions of the directory, 0 where it is not there."""
+    """The permissions of the directory, 0 where it is not there, or its files are encrypted."""
+    cipher: Cipher | None = field(default=None, compare=False, repr=False)
+    """What encrypts its files, None where they are clear text."""
 
 
 @dataclass(frozen=True)
@@ -166,7 +169,7 @@ class Inventory:
         return [
             finding
             for finding in self.file_findings
-            if finding.kind in ("unread", "cycle", "secrets")
+            if finding.kind in ("unread", "cycle", "secrets", "sealed")
         ]
 
     @property

@@ -10,14 +10,31 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
 from ...module_utils.host.secret_record import RECORD
 
 FILE = "store.json"
 """Its name among the secrets."""
 MOST_NUMBER = 2**31
+NEWER_COMMIT = "take the commit with that generation (git pull)"
+"""How to get newer secrets where they are encrypted."""
 _MOST_CHARACTERS = 300
+
+
+class Cipher(Protocol):
+    """What encrypts each of the secrets where they are kept."""
+
+    def encrypt(self, text: str) -> str:
+        """Return a text as it is stored."""
+
+    def decrypt(self, content: bytes) -> str:
+        """Return the text of what is stored.
+
+        Raises:
+            ValueError: says why it cannot be decrypted.
+
+        """
 
 
 @dataclass(frozen=True)

@@ -132,6 +132,17 @@ def _is_tracked(path: Path) -> bool:
     return done.returncode == 0
 
 
+def tracked_below(directory: Path) -> str:
+    """Return a file in a directory that git tracks; empty if there is none, or no repository."""
+    git = shutil.which("git")
+    if git is None or not directory.is_dir():
+        return ""
+    command = [git, "-C", str(directory), "ls-files", "--", "."]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    names = [name for name in done.stdout.splitlines() if Path(name).name != ".gitignore"]
+    return names[0] if names and not done.returncode else ""
+
+
 class _Parts:
     """The parts of a value, collected through all variables that it refers to."""
 

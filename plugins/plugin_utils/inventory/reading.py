@@ -1,16 +1,16 @@
 """Read Ansible's inventory for the model: each variable resolved, or why it cannot be."""
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from ansible.errors import AnsibleActionFail, AnsibleError
 from ansible.template import Templar
 
-from ...module_utils.formats.values import yaml_type
+from ...module_utils.formats.values import listing, yaml_type
 from .. import ansible_internals
-from ..ansible_internals import CopiedLoader, DataLoader, HostVars
+from ..ansible_internals import CopiedLoader, DataLoader, HostVars, Vault
 from ..cluster.inventory import (
     CLUSTER_ID_FILE,
     CONNECTION,
@@ -21,7 +21,7 @@ from ..cluster.inventory import (
 )
 from ..cluster.registry import GROUPS
 from ..cluster.variables import PREFIXES, defaults, documented
-from ..secrets import cluster_id
+from ..secrets import cluster_id, secret_files
 from ..secrets import store as secrets
 from ..services.kafka import node as kafka
 from ..services.kafka.resources import files as resource_files
@@ -32,6 +32,14 @@ from . import layout as inventory_layout
 from . import sources as inventory_sources
 
 SECRETS_DIRECTORY = "kafka_secrets_dir"
+VAULT_IDENTITY = "kafka_secrets_vault_id"
+HOW_TO_UNSEAL = (
+    "Give it: --vault-password-file FILE, --vault-id ID@FILE, or ANSIBLE_VAULT_PASSWORD_FILE"
+)
+IDENTITY_FIX = (
+    "Give each password an id of its own (--vault-id ID@FILE), and set kafka_secrets_vault_id to "
+    "that whose password encrypts the secrets"
+)
 RESOURCES_DIRECTORY = "kafka_resources_dir"
 
 
@@ -61,13 +69,8 @@ def from_hostvars(
         host = read_host(name, raw, hostvars, overrides, play or {}, files)
         wrong = {**unreadable, **_wrong_bytes(unreadable)}
         hosts[name] = dataclasses.replace(host, unreadable=wrong)
-    chosen = _given(hosts, SECRETS_DIRECTORY)
-    try:
-        stored_secrets = secrets.read(secrets.directory_of(chosen, directory, sources))
-    except AnsibleActionFail as error:
-        stored_secrets = Secrets()
-        where = named.get(SECRETS_DIRECTORY, [directory])[0]
-        lost.append(FileFinding("secrets", where, 0, SECRETS_DIRECTORY, str(error)))
+    stored_secrets, wrong_secrets = _secrets(hosts, directory, sources, loader, named)
+    lost += wrong_secrets
     files_of_resources = resource_files.read(_resources_directory(hosts, directory, hostvars))
     return Inventory(
         members,
@@ -85,6 +88,56 @@ def from_hostvars(
         resource_files=files_of_resources,
         places={**named, **resources.places(files_of_resources)},
     )
+
+
+def _secrets(
+    hosts: Mapping[str, HostVariables],
+    directory: str,
+    sources: Sequence[str],
+    loader: DataLoader,
+    named: Mapping[str, Sequence[str]],
+) -> tuple[Secrets, list[FileFinding]]:
+    """Return what is kept in the directory of secrets, and what is wrong with it."""
+    cipher = None
+    if _given(hosts, secret_files.VARIABLE) == secret_files.VAULT:
+        cipher = ansible_internals.vault_of(loader, _given(hosts, VAULT_IDENTITY))
+    places = {name: named.get(name, [directory])[0] for name in (SECRETS_DIRECTORY, VAULT_IDENTITY)}
+    path = ""
+    try:
+        path = str(secrets.directory_of(_given(hosts, SECRETS_DIRECTORY), directory, sources))
+        if cipher and not cipher.passwords:
+            where, text = (
+                places[SECRETS_DIRECTORY],
+                f"Ansible has no vault password for the secrets in {path}",
+            )
+            sealed = FileFinding("sealed", where, 0, SECRETS_DIRECTORY, text, HOW_TO_UNSEAL)
+            return Secrets(path, cipher=cipher), [sealed]
+        if cipher and (problem := _identity_problem(cipher)):
+            where, fix = places[VAULT_IDENTITY], IDENTITY_FIX
+            wrong = FileFinding("secrets", where, 0, VAULT_IDENTITY, problem, fix)
+            return Secrets(path, cipher=cipher), [wrong]
+        return secrets.read(Path(path), cipher), []
+    except secret_files.SecretsStateError as error:
+        fix = f"{error.fix[0].upper()}{error.fix[1:]}"
+        where, what = places[SECRETS_DIRECTORY], f"{error.what[0].upper()}{error.what[1:]}"
+        finding = FileFinding("secrets", where, 0, SECRETS_DIRECTORY, what, fix)
+    except AnsibleActionFail as error:
+        where = places[SECRETS_DIRECTORY]
+        finding = FileFinding("secrets", where, 0, SECRETS_DIRECTORY, str(error))
+    return Secrets(path, cipher=cipher), [finding]
+
+
+def _identity_problem(vault: Vault) -> str:
+    """Return why it is not known which password of a vault encrypts, empty where it is."""
+    known = listing(vault.identities)
+    if vault.identity and vault.identity not in vault.identities:
+        return f"Ansible has no password of the vault id {vault.identity}, but of {known}"
+    if not vault.identity and len(vault.identities) > 1:
+        return f"Ansible has passwords of the vault ids {known}, and none is chosen to encrypt"
+    chosen = vault.identity or vault.identities[0]
+    if len({password for identity, password in vault.passwords if identity == chosen}) > 1:
+        return f"Ansible has several passwords of the vault id {chosen}, and none is chosen"
+    return ""
 
 
 def _wrong_bytes(unreadable: Iterable[str]) -> dict[str, str]:

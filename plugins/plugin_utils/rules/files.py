@@ -102,7 +102,16 @@ def _group_cycle(finding: FileFinding) -> Findings:
 @rule("secrets-directory", each=_found("secrets"))
 def _secrets_directory(finding: FileFinding) -> Findings:
     """Without it nothing is known of the passwords and keys that the hosts have."""
-    yield Finding(f"{finding.text}.", f"Correct {finding.name}, or its directory.", finding.where)
+    fix = finding.value or f"Correct {finding.name}, or its directory"
+    yield Finding(f"{finding.text}.", f"{fix}.", finding.where)
+
+
+@rule("secrets-sealed", each=_found("sealed"), severity="warning")
+def _secrets_sealed(finding: FileFinding) -> Findings:
+    """What depends on certificates and passwords is not judged. A run that makes or needs them ends
+    before a host is touched.
+    """
+    yield Finding(f"{finding.text}.", f"{finding.value}.", finding.where)
 
 
 @rule("yaml-number", each=_found("number"))

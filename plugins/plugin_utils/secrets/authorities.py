@@ -16,7 +16,6 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from ...module_utils.host.files import write_own
 from ..cluster import ca_change, transition
 from ..cluster.ca_change import FORMER, NEXT, PhaseError
 from ..cluster.inventory import Secrets
@@ -26,6 +25,7 @@ from ..services.connect import model as connect
 from ..services.kafka.security import AUTHORITY, AUTHORITY_FILE
 from ..services.zookeeper import tls as zookeeper_tls
 from .certificates import Authority, CertificateError, has_key, new_authority
+from .secret_files import SecretFiles
 
 CERTIFICATE = AUTHORITY_FILE
 ENSEMBLE_CERTIFICATE = zookeeper_tls.AUTHORITY_FILE
@@ -86,7 +86,7 @@ def now_valid(secrets: Secrets, site_authority: Authority | None, cluster_id: st
         trusted = secrets.authority if unchanged else site_authority.certificate
         return Authorities(trusted, site_authority, outside=not site_authority.key)
     if secrets.authority:
-        key = _read(Path(secrets.directory) / key_file(CERTIFICATE))
+        key = _files(secrets).read(key_file(CERTIFICATE))
         return Authorities(secrets.authority, Authority(secrets.authority, key))
     predicates = (zookeeper_tls.is_identity, connect.is_rest)
     if any(not any(is_one(name) for is_one in predicates) for name in secrets.certificates):
@@ -147,7 +147,7 @@ def _kept(secrets: Secrets, certificate: str) -> Authorities:
     change, text = _change(secrets), ca_change.authorities(secrets)[certificate]
     if change and certificate in ca_change.changed(change):
         return _changing(secrets, None, change, certificate)
-    key = _read(Path(secrets.directory) / key_file(certificate))
+    key = _files(secrets).read(key_file(certificate))
     return Authorities(text, Authority(text, key), certificate=certificate)
 
 
@@ -301,23 +301,23 @@ def end_phase(secrets: Secrets, brought: Transition | None) -> Transition:
         OSError: a file cannot be written.
 
     """
-    change, directory = _change(secrets), Path(secrets.directory)
+    change, files = _change(secrets), _files(secrets)
     if change is None or change != brought:
         message = "another run has changed the record since this run began; run this again"
         raise CertificateError(message)
     if change.phase not in (ca_change.FINISH, ca_change.WITHDRAW):
-        write_own(directory / transition.AUTHORITY, replace(change, complete=True).text())
+        files.write(transition.AUTHORITY, replace(change, complete=True).text())
         return change
     names = ca_change.changed(change)
     if change.phase == ca_change.FINISH:
         for name in names:
             key = _with_key(secrets, None, ca_change.signer(change, name), name).key
             if key:
-                write_own(directory / key_file(name), key)
+                files.write(key_file(name), key)
             else:  # the site keeps the key of its own
-                (directory / key_file(name)).unlink(missing_ok=True)
+                files.remove(key_file(name))
     for name in (transition.AUTHORITY, *map(next_key_file, names)):
-        (directory / name).unlink(missing_ok=True)
+        files.remove(name)
     return change
 
 
@@ -335,9 +335,9 @@ def _with_key(
 
     `name` is that of its file.
     """
-    directory = Path(secrets.directory)
+    files = _files(secrets)
     keys = [site_authority.key] if site_authority else []
-    keys += [_read(directory / file) for file in (next_key_file(name), key_file(name))]
+    keys += [files.read(file) for file in (next_key_file(name), key_file(name))]
     return Authority(certificate, next((key for key in keys if has_key(certificate, key)), ""))
 
 
@@ -374,5 +374,5 @@ def _name(certificate: str, cluster_id: str = "") -> str:
     return _NAMES.get(certificate) or f"Millrace {cluster_id or 'Kafka'}"
 
 
-def _read(path: Path) -> str:
-    return path.read_text(encoding="utf-8") if path.is_file() else ""
+def _files(secrets: Secrets) -> SecretFiles:
+    return SecretFiles(Path(secrets.directory), secrets.cipher)

@@ -15,8 +15,8 @@ from ansible.errors import AnsibleActionFail
 
 from ..services.kafka.security import Certificate
 from .certificates import expires_soon, has_key, request, requests_it, signed, signed_problem
+from .secret_files import REQUESTS, SIGNED, SecretFiles
 
-REQUESTS, SIGNED = "requests", "signed"
 CERTIFICATES = "certificates"
 
 
@@ -24,7 +24,7 @@ CERTIFICATES = "certificates"
 class OutsideAuthority:
     """An outside CA, and what became of the certificates that are to be signed by it."""
 
-    directory: Path
+    files: SecretFiles
     certificate: str = field(repr=False)
     """PEM."""
     users: Collection[str]
@@ -62,7 +62,7 @@ class OutsideAuthority:
             self._remove(wanted)
             return issued
         if pem:
-            self.refused[str(self.directory / _file(SIGNED, wanted, "pem"))] = refusal
+            self.refused[str(self.files.directory / _file(SIGNED, wanted, "pem"))] = refusal
         elif problem:
             self.waiting.append(wanted)
         return present
@@ -88,7 +88,7 @@ class OutsideAuthority:
                 + ("" if stored else ", which a run without --check writes")
                 + ":"
             )
-            lines += [_line(self.directory, certificate) for certificate in self.waiting]
+            lines += [_line(self.files.directory, certificate) for certificate in self.waiting]
             lines.append(
                 "Put each certificate, followed by those that signed it, into its file, and run "
                 "site.yml again."
@@ -100,7 +100,7 @@ class OutsideAuthority:
         if not key:
             return (
                 "there is no request for it, "
-                f"{self.directory / _file(REQUESTS, certificate, 'csr')}"
+                f"{self.files.directory / _file(REQUESTS, certificate, 'csr')}"
             )
         return self._problem(pem, key, certificate)
 
@@ -113,8 +113,7 @@ class OutsideAuthority:
         self.removed += [_file(REQUESTS, certificate, end) for end in ("csr", "key")]
 
     def _read(self, folder: str, certificate: Certificate, end: str) -> str:
-        path = self.directory / _file(folder, certificate, end)
-        return path.read_bytes().decode(errors="replace") if path.is_file() else ""
+        return self.files.read(_file(folder, certificate, end))
 
 
 def pending(directory: Path, certificates: Iterable[Certificate]) -> list[str]:

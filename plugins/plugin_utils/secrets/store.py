@@ -39,11 +39,10 @@ from pathlib import Path
 
 from ansible.errors import AnsibleActionFail
 
-from ...module_utils.host.files import write_own
 from ..cluster import secret_store, transition
 from ..cluster.cluster import Cluster
 from ..cluster.inventory import Secrets
-from ..cluster.secret_store import Generation, Store
+from ..cluster.secret_store import Cipher, Generation, Store
 from ..operation import operator
 from ..services.kafka.node import KafkaNode
 from ..services.kafka.security import (
@@ -68,12 +67,11 @@ from .certificates import (
     signed_problem,
     with_chain,
 )
-from .signing_requests import CERTIFICATES, REQUESTS, SIGNED, OutsideAuthority
+from .secret_files import SecretFiles
+from .signing_requests import CERTIFICATES, OutsideAuthority
 
 DIRECTORY = ".secrets"
 """The name of the directory, beside the inventory. Ansible reads no hidden file as inventory."""
-IGNORED = ".gitignore"
-"""Keeps the directory out of the repository of an inventory."""
 _PASSWORDS = "passwords"
 _LETTERS = string.ascii_letters + string.digits
 _LENGTH = 44  # of a password: 262 bits
@@ -105,14 +103,16 @@ def directory_of(configured: str, inventory: str, sources: Iterable[str] = ()) -
     return directory
 
 
-def read(directory: Path) -> Secrets:
+def read(directory: Path, cipher: Cipher | None = None) -> Secrets:
     """Return the secrets that a directory holds; what is not there is empty.
+
+    With a `cipher` its files are encrypted.
 
     Raises:
         AnsibleActionFail: a file cannot be read.
 
     """
-    files = _files(directory)
+    files = SecretFiles(directory, cipher).texts()
 
     def below(folder: str) -> dict[str, str]:
         return {
@@ -136,7 +136,8 @@ def read(directory: Path) -> Secrets:
         files.get(authorities.CLIENTS_CERTIFICATE, ""),
         files.get(authorities.CONNECT_CERTIFICATE, ""),
         _store_of(directory, files),
-        stat.S_IMODE(directory.stat().st_mode) if directory.is_dir() else 0,
+        stat.S_IMODE(directory.stat().st_mode) if directory.is_dir() and not cipher else 0,
+        cipher,
     )
     try:
         for record in transition.RECORDS:
@@ -144,26 +145,6 @@ def read(directory: Path) -> Secrets:
     except ValueError as error:
         raise AnsibleActionFail(str(error)) from error
     return present
-
-
-def _files(directory: Path) -> dict[str, str]:
-    """Return the files of secrets by their names.
-
-    Raises:
-        AnsibleActionFail: one cannot be read.
-
-    """
-    files: dict[str, str] = {}
-    for path in sorted(directory.rglob("*")):
-        try:
-            name = path.relative_to(directory)
-            foreign = name.parts[0] in (REQUESTS, SIGNED)
-            if path.is_file() and not path.name.startswith(".") and not foreign:
-                files[str(name)] = path.read_text(encoding="utf-8")
-        except (OSError, ValueError) as error:
-            message = f"the secret {path} cannot be read: {error}"
-            raise AnsibleActionFail(message) from error
-    return files
 
 
 def _store_of(directory: Path, files: Mapping[str, str]) -> Store | None:
@@ -237,11 +218,13 @@ def complete(
             CA has not signed a certificate yet.
 
     """
-    directory = Path(cluster.inventory.secrets.directory)
+    present = cluster.inventory.secrets
+    files = SecretFiles(Path(present.directory), present.cipher)
+    directory, cipher = files.directory, files.cipher
     of_kafka = (
         node.certificates or node.security.users_without_password for node in cluster.kafka.values()
     )
-    texts = _new_texts(cluster, cluster.inventory.secrets.texts)
+    texts = _new_texts(cluster, present.texts)
     other_needs = (
         *cluster.identities,
         *cluster.rest_certificates,
@@ -249,15 +232,15 @@ def complete(
         *cluster.registry_passwords,
     )
     if not any(of_kafka) and not texts and not other_needs:
-        return read(directory) if store else cluster.inventory.secrets
+        return read(directory, cipher) if store else present
     try:
-        with lock(directory, store=store):
+        with lock(directory, store=store, cipher=cipher):
             # In check mode nothing was stored of what the run has made so far.
-            held = read(directory) if store else cluster.inventory.secrets
-            work = _Work(directory, store, step, renewed)
+            held = read(directory, cipher) if store else present
+            work = _Work(files, store, step, renewed)
             completed = _complete(cluster, held, site_authority, work)
             changed = work.new or work.removed or held.store is None
-            new = stamp(directory) if store else _following(held.store) if changed else held.store
+            new = _stamp(files) if store else _following(held.store) if changed else held.store
             return dataclasses.replace(completed, store=new)
     except (OSError, CertificateError) as error:
         message = f"the secrets in {directory} cannot be made: {error}"
@@ -268,7 +251,7 @@ def complete(
 class _Work:
     """What is asked of a completion, and the files that it makes or removes, by their names."""
 
-    directory: Path
+    files: SecretFiles
     store: bool
     step: Step | None
     renewed: Collection[str]
@@ -279,9 +262,9 @@ class _Work:
         """Store what is new in its order, and then remove what is done with."""
         if self.store:
             for name, text in self.new.items():
-                _write(self.directory / name, text)
+                self.files.write(name, text)
             for name in self.removed:
-                (self.directory / name).unlink(missing_ok=True)
+                self.files.remove(name)
 
 
 def _complete(
@@ -302,7 +285,7 @@ def _complete(
         if trusted != present.authority:
             work.new[CERTIFICATE] = trusted
         if kafka_authorities.outside:
-            outside = OutsideAuthority(work.directory, trusted, _users(nodes))
+            outside = OutsideAuthority(work.files, trusted, _users(nodes))
         desired = [(node.name, certificate) for node in nodes for certificate in node.certificates]
         desired += [
             (certificate.name.partition("/")[0], certificate)
@@ -357,7 +340,7 @@ def _complete(
         outside.refuse(stored=work.store)
     all_texts = {**present.texts, **texts}
     return Secrets(
-        str(work.directory),
+        str(work.files.directory),
         trusted,
         certificates,
         passwords,
@@ -365,6 +348,7 @@ def _complete(
         *of_ensemble,
         of_connect,
         mode=present.mode,
+        cipher=present.cipher,
     )
 
 
@@ -392,13 +376,13 @@ def _certificate(
                 work.new[f"{CERTIFICATES}/{certificate.name}.pem"] = replacement
             return replacement
     if not signer.key:
-        raise CertificateError(authorities.missing_key(issuers, str(work.directory)))
+        raise CertificateError(authorities.missing_key(issuers, str(work.files.directory)))
     replacement = issue(signer, certificate)
     work.new[f"{CERTIFICATES}/{certificate.name}.pem"] = replacement
     return replacement
 
 
-def keep(directory: Path, name: str, text: str) -> Secrets:
+def keep(directory: Path, name: str, text: str, cipher: Cipher | None = None) -> Secrets:
     """Store one secret, and return all of them with the generation that this makes.
 
     Raises:
@@ -406,9 +390,9 @@ def keep(directory: Path, name: str, text: str) -> Secrets:
 
     """
     try:
-        with lock(directory, store=True):
-            _write(directory / name, text)
-        return read(directory)
+        with lock(directory, store=True, cipher=cipher):
+            SecretFiles(directory, cipher).write(name, text)
+        return read(directory, cipher)
     except OSError as error:
         message = f"{directory / name} cannot be written: {error}"
         raise AnsibleActionFail(message) from error
@@ -449,7 +433,14 @@ def _token(texts: Mapping[str, str]) -> dict[str, str]:
     return {} if token == texts.get(SPARK_UI_TOKEN, "") else {SPARK_UI_TOKEN: token}
 
 
-def replace(directory: Path, users: Iterable[str], texts: Iterable[str], *, store: bool) -> Secrets:
+def replace(
+    directory: Path,
+    users: Iterable[str],
+    texts: Iterable[str],
+    *,
+    store: bool,
+    cipher: Cipher | None = None,
+) -> Secrets:
     """Return the secrets with new passwords of users and new texts by their names.
 
     They are stored before anything uses them: whatever happens then, another run applies them.
@@ -462,19 +453,20 @@ def replace(directory: Path, users: Iterable[str], texts: Iterable[str], *, stor
     passwords = {name: random_text() for name in users}
     new_texts = {name: random_text() for name in texts}
     new_texts |= _token(new_texts)
+    stored = SecretFiles(directory, cipher)
     try:
-        with lock(directory, store=store):
-            present = read(directory)
+        with lock(directory, store=store, cipher=cipher):
+            present = read(directory, cipher)
             # First of all: a run that ends here must not leave a password that Kafka never gets.
             new = _replacing(present.store or _first(""), passwords)
             if store:
-                _write(directory / secret_store.FILE, new.text())
+                stored.write(secret_store.FILE, new.text())
                 files = {
                     f"{_PASSWORDS}/{name}": text for name, text in passwords.items()
                 } | new_texts
                 for name, text in files.items():
-                    _write(directory / name, text)
-                new = stamp(directory) or new
+                    stored.write(name, text)
+                new = _stamp(stored) or new
     except OSError as error:
         message = f"the secrets in {directory} cannot be made: {error}"
         raise AnsibleActionFail(message) from error
@@ -486,7 +478,7 @@ def replace(directory: Path, users: Iterable[str], texts: Iterable[str], *, stor
     )
 
 
-def replaced(directory: Path, users: Iterable[str]) -> None:
+def replaced(directory: Path, users: Iterable[str], cipher: Cipher | None = None) -> None:
     """Record that Kafka has the passwords of users: from now on they replace no other ones.
 
     Raises:
@@ -494,12 +486,12 @@ def replaced(directory: Path, users: Iterable[str]) -> None:
 
     """
     try:
-        with lock(directory, store=True):
-            recorded = read(directory).store
+        with lock(directory, store=True, cipher=cipher):
+            recorded = read(directory, cipher).store
             if recorded and {*recorded.replacing} & {*users}:
                 remaining = tuple(name for name in recorded.replacing if name not in users)
                 new = dataclasses.replace(recorded, replacing=remaining)
-                _write(directory / secret_store.FILE, new.text())
+                SecretFiles(directory, cipher).write(secret_store.FILE, new.text())
     except OSError as error:
         message = f"{directory / secret_store.FILE} cannot be written: {error}"
         raise AnsibleActionFail(message) from error
@@ -517,10 +509,11 @@ def accept(
         AnsibleActionFail: it cannot be stored.
 
     """
-    directory = Path(present.directory)
+    directory, cipher = Path(present.directory), present.cipher
+    files = SecretFiles(directory, cipher)
     try:
-        with lock(directory, store=store):
-            recorded = (read(directory) if store else present).store or _first("")
+        with lock(directory, store=store, cipher=cipher):
+            recorded = (read(directory, cipher) if store else present).store or _first("")
             missing = [
                 generation
                 for generation in generations
@@ -532,26 +525,26 @@ def accept(
                 following = _generation(max(numbers) + 1)
                 new = new.followed_by(*missing, following, digest=recorded.digest)
             if store:
-                _write(directory / secret_store.FILE, new.text())
-                new = stamp(directory) or new
+                files.write(secret_store.FILE, new.text())
+                new = _stamp(files) or new
     except OSError as error:
         message = f"{directory / secret_store.FILE} cannot be written: {error}"
         raise AnsibleActionFail(message) from error
     return dataclasses.replace(present, store=new)
 
 
-def stamp(directory: Path) -> Store | None:
+def _stamp(stored: SecretFiles) -> Store | None:
     """Return the generation of what a directory holds, recorded if it is a new one.
 
-    A change by hand is one, too. None for a directory without secrets.
+    A change by hand is one, too. None where there are no secrets.
 
     Raises:
         AnsibleActionFail: a secret cannot be read.
         OSError: the generation cannot be written.
 
     """
-    files = _files(directory)
-    recorded = _store_of(directory, files)
+    files = stored.texts()
+    recorded = _store_of(stored.directory, files)
     texts = sorted((name, text) for name, text in files.items() if name != secret_store.FILE)
     if not texts:
         return recorded
@@ -562,7 +555,7 @@ def stamp(directory: Path) -> Store | None:
         recorded = _following(recorded, digest)
     else:
         return recorded
-    _write(directory / secret_store.FILE, recorded.text())
+    stored.write(secret_store.FILE, recorded.text())
     return recorded
 
 
@@ -594,20 +587,8 @@ def random_text() -> str:
     return "".join(secrets.choice(_LETTERS) for _ in range(_LENGTH))
 
 
-def _write(path: Path, text: str) -> None:
-    _make(path.parent)
-    write_own(path, text)
-
-
-def _make(directory: Path) -> None:
-    """Make a directory that only its owner can enter, and those above it that are missing."""
-    if not directory.is_dir():
-        _make(directory.parent)
-        directory.mkdir(mode=0o700, exist_ok=True)
-
-
 @contextmanager
-def lock(directory: Path, *, store: bool) -> Iterator[None]:
+def lock(directory: Path, *, store: bool, cipher: Cipher | None = None) -> Iterator[None]:
     """Let one run change the secrets at a time, so that two runs agree on them.
 
     What it has changed is a new generation.
@@ -615,11 +596,18 @@ def lock(directory: Path, *, store: bool) -> Iterator[None]:
     if not store:
         yield
         return
-    _make(directory)
-    with (directory / ".lock").open("a") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (directory / IGNORED).exists():
-            _write(directory / IGNORED, "*\n")
-        stamp(directory)  # what has changed by hand since
+    files = SecretFiles(directory, cipher)
+    with locked(files):
+        files.prepare()
+        _stamp(files)  # what has changed by hand since
         yield
-        stamp(directory)
+        _stamp(files)
+
+
+@contextmanager
+def locked(files: SecretFiles) -> Iterator[None]:
+    """Let one run change the files at a time, whatever form they have."""
+    files.make()
+    with (files.directory / ".lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import base64
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from ansible.errors import AnsibleError
+from ansible_collections.millrace.streaming.plugins.action import secrets_check
 from ansible_collections.millrace.streaming.plugins.module_utils.host.secret_record import RECORD
+from ansible_collections.millrace.streaming.plugins.plugin_utils.ansible_internals import Vault
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.cluster import resolve
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.secret_store import Store
 from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets import store as secrets
 
+from tests.unit.actions.bare_task import Tasks
 from tests.unit.actions.clean_cluster import clean, run_checks
 from tests.unit.in_process import AnsibleRun
 
@@ -82,3 +87,14 @@ def test_a_copy_from_before_a_rotation_is_older(ansible: AnsibleRun) -> None:
     secrets.replace(directory, ["admin"], [], store=True)
     with pytest.raises(AnsibleError):
         ansible.next_run().task("secrets_check", "k1", records=records)
+
+
+def test_newer_ones_of_a_vault_are_in_a_commit(
+    ansible: AnsibleRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    newer = secrets._following(store(ansible)).record(["kafka"])
+    inventory = ansible.cluster("k1").inventory
+    stored = replace(inventory.secrets, cipher=Vault((("default", b"password"),)))
+    tasks = Tasks(monkeypatch, resolve(replace(inventory, secrets=stored)))
+    with pytest.raises(AnsibleError, match="git pull"):
+        tasks.run(secrets_check, {"records": {"k2": record(newer)}})

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import shlex
+import subprocess
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
+import pytest
 import yaml
 
 from tests.support.clients import guide
@@ -13,6 +15,7 @@ from tests.unit.playbooks.runs import run_playbook
 
 PYTHON, PIP, VALIDATE = guide.commands("The job", guide.PIPELINE)
 [WITH_VAULT] = guide.commands("With secrets", guide.PIPELINE)
+VAULT, APPLY, *COMMIT = guide.commands("A job that applies", guide.PIPELINE)
 INVENTORY = "inventories/<yours>"
 GOOD = {
     "kafka": {
@@ -79,3 +82,30 @@ def test_the_environment_is_made_as_elsewhere() -> None:
     """Its two commands are run by tests/stages/test_installed.py, as those of another page."""
     assert PYTHON in guide.commands("2. Install Millrace", guide.KAFKA_CLUSTER)
     assert PIP in guide.commands("2. Install Millrace", guide.KAFKA_CLUSTER)
+
+
+def test_what_a_run_has_generated_is_committed_and_pushed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run that has generated nothing makes no commit; a job that applies is no error then."""
+    for name in ("GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME", "EMAIL"):
+        monkeypatch.setenv(name, "a@example.org")
+    assert VAULT == 'export ANSIBLE_VAULT_PASSWORD_FILE="$VAULT_PASSWORD_FILE"'
+    assert APPLY.endswith(f"-i {INVENTORY} playbooks/site.yml")
+    clone = tmp_path / "clone"
+
+    def shell(command: str, place: Path = clone) -> str:
+        words = ["bash", "-ec", command.replace(INVENTORY, f"'{INVENTORY}'")]
+        done = subprocess.run(words, cwd=place, capture_output=True, text=True, check=True)
+        return done.stdout
+
+    shell("git init -q --bare -b main remote; git clone -q remote clone", tmp_path)
+    secret = clone / INVENTORY / ".secrets/passwords/admin"
+    secret.parent.mkdir(parents=True)
+    for content in ("first", "first", "second"):
+        secret.write_text(content)
+        for command in COMMIT:
+            shell(command)
+        pushed = f"git --git-dir=../remote show main:{INVENTORY}/.secrets/passwords/admin"
+        assert shell(pushed) == content
+    assert len(shell("git --git-dir=../remote log --oneline").splitlines()) == 2

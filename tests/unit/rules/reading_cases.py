@@ -53,6 +53,18 @@ REFUSED: list[Case] = [
         ("--vault-password-file",),
     ),
     (
+        "secrets-sealed",
+        "no password",
+        lambda d: d.file("sealed", "kafka_secrets_dir", "Ansible has no password", "Give it"),
+        ("Ansible has no password", "Give it"),
+    ),
+    (
+        "secrets-directory",
+        "a vault",
+        lambda d: d.file("secrets", "kafka_secrets_dir", "It is encrypted", "Decrypt it"),
+        ("It is encrypted", "Decrypt it"),
+    ),
+    (
         "similar-variable",
         "a slip",
         lambda d: d.other("kakfa_heap"),

@@ -18,7 +18,11 @@ from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.secret_
     Generation,
     Store,
 )
+from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets import secret_files
 from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets import store as secrets
+from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets.secret_files import (
+    SecretFiles,
+)
 
 from tests.unit.cluster import small
 from tests.unit.secrets.kept_secrets import closed, stored
@@ -218,21 +222,23 @@ def test_a_rotation_that_ends_before_it_has_stored_a_password_is_none(
 ) -> None:
     """And one that ends right after it is completed by site.yml."""
     complete(directory)
-    write = secrets._write
+    write = SecretFiles.write
     for allowed, marked in ((0, ()), (1, ("admin",)), (2, ("admin",))):
         former = stored(directory)["passwords/admin"]
         remaining = [allowed]
 
-        def ended(path: Path, text: str, remaining: list[int] = remaining) -> None:
+        def ended(
+            files: SecretFiles, name: str, text: str, remaining: list[int] = remaining
+        ) -> None:
             if not remaining[0]:
                 raise KeyboardInterrupt
             remaining[0] -= 1
-            write(path, text)
+            write(files, name, text)
 
-        monkeypatch.setattr(secrets, "_write", ended)
+        monkeypatch.setattr(SecretFiles, "write", ended)
         with pytest.raises(KeyboardInterrupt):
             rotate(directory, "admin")
-        monkeypatch.setattr(secrets, "_write", write)
+        monkeypatch.setattr(SecretFiles, "write", write)
         assert replacing(directory) == marked
         assert (stored(directory)["passwords/admin"] != former) == (allowed == 2)
 
@@ -276,7 +282,7 @@ def test_what_cannot_be_written_is_named(directory: Path, monkeypatch: pytest.Mo
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(secrets, "write_own", full)
+    monkeypatch.setattr(secret_files, "write_own", full)
     for change in (
         lambda: secrets.keep(directory, "security_change.json", "{}"),
         lambda: secrets.replaced(directory, ["admin"]),
@@ -288,7 +294,7 @@ def test_what_cannot_be_written_is_named(directory: Path, monkeypatch: pytest.Mo
 
 def test_git_ignores_the_directory_and_a_file_of_the_site_stays(directory: Path) -> None:
     complete(directory)
-    ignored = directory / secrets.IGNORED
+    ignored = directory / secret_files.IGNORED
     assert ignored.read_text() == "*\n"
     ignored.write_text("*\n!README\n")
     rotate(directory, "admin")

@@ -279,9 +279,8 @@ def _secrets_older(hosts: Sequence[InspectedHost]) -> Findings:
         problem = (
             f"{secrets.directory} {present}, and does not come after that of {listing(names)}, "
         )
-        fix = (
-            f"Copy it from where that one was made, in place of {secrets.directory}. "
-            "If it is lost, "
-        )
+        copied = f"copy it from where that one was made, in place of {secrets.directory}"
+        newer_secrets = secret_store.NEWER_COMMIT if secrets.cipher else copied
+        fix = f"{newer_secrets[0].upper()}{newer_secrets[1:]}. If it is lost, "
         fix += "run site.yml -e secrets_accept=true, which replaces generated passwords."
         yield Finding(f"{problem}{deployed}.", f"{fix}{doubt}", hosts=tuple(names))
