@@ -13,7 +13,7 @@ from ...rules.engine import Finding, Findings, host_rule, rule
 from ...rules.inspection import InspectedHost
 from ...rules.services import wrong_address
 from ...rules.shared import one_value, parts, shared_values
-from . import GROUP
+from . import GROUP, site_files
 from ..metrics.model import NODE_EXPORTER, SITE, Metrics
 from .model import DATA, RECEIVERS, ROUTES, SIZE, Monitoring
 from .packaged import Packaged
@@ -108,6 +108,17 @@ def _monitoring_unknown_receiver(server: Monitoring) -> Findings:
             choices = f"there are {listing(names)}" if configured else f"{RECEIVERS} is empty"
             problem = f"A route is for the receiver {name}, and {choices}."
             yield Finding(problem, f"Add {name} to {RECEIVERS}, or name another one.", where)
+
+
+@rule("metrics-cluster-name", where="metrics_cluster")
+def _metrics_cluster_name(cluster: Cluster) -> Findings:
+    """It is a part of the names of files, and all series of the cluster have it as their label."""
+    yield from one_value(cluster, "for all hosts", cluster.metrics, "metrics_cluster")
+    names = (exporters.settings["metrics_cluster"] for exporters in cluster.metrics.values())
+    for name in dict.fromkeys(filter(None, names)):
+        if not site_files.is_name(name):
+            problem = f"{name!r} has other characters than letters, digits, dots, - and _."
+            yield Finding(problem, "Set a name such as kafka-prod.")
 
 
 def _without_exporters(cluster: Cluster) -> Iterator[tuple[str, HostSettings]]:
