@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 
-_KEYWORDS = frozenset(
-    "and avg bool bottomk by count count_values group group_left group_right ignoring inf max min "
-    "nan offset on or quantile stddev stdvar sum topk unless without".split()
+# Words that are no name of a metric although no bracket follows them.
+_KEYWORDS = re.compile(
+    "and|avg|bool|bottomk|by|count|count_values|group|group_left|group_right|ignoring|inf|max|min"
+    "|nan|offset|on|or|quantile|stddev|stdvar|sum|topk|unless|without"
 )
 # What is no name of a metric is skipped: texts, labels that group or match, ranges and numbers.
 _TOKEN = re.compile(
@@ -35,7 +36,7 @@ def scoped(query: str, matcher: str) -> str:
     while token := _TOKEN.search(query, position):
         narrowed.append(query[position : token.start()])
         position = token.end()
-        if token["skipped"] or token["word"] in _KEYWORDS:
+        if token["skipped"] or _KEYWORDS.fullmatch(token["word"]):
             narrowed.append(token[0])
         elif token["word"]:
             narrowed.append(f"{token['word']}{{{matcher}}}")

@@ -81,7 +81,8 @@ def dashboards() -> Mapping[str, str]:
             )
             raise AnsibleActionFail(message)
         return {
-            path.name: path.read_text(encoding="utf-8") for path in sorted(Path(directory).iterdir())
+            path.name: path.read_text(encoding="utf-8")
+            for path in sorted(Path(directory).iterdir())
         }
 
 
@@ -103,9 +104,7 @@ def _difference(path: Path, entry: Entry) -> dict[str, str]:
     """Return how a file differs, without the content of a secret."""
     present = _present(path)
     texts = (present[0] if present else "", entry["content"])
-    before, after = (
-        (_SECRET if text else "") if entry.get("secret") else text for text in texts
-    )
+    before, after = ((_SECRET if text else "") if entry.get("secret") else text for text in texts)
     header = f" ({entry.get('mode', _PUBLIC)})"
     return {
         "before_header": f"{path} ({present[1]:04o})" if present else str(path),

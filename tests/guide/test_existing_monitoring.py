@@ -150,7 +150,8 @@ def test_the_journal_and_the_log_of_the_authorizer_reach_a_receiver(
     admin.create_topics({topic: {"num_partitions": 1, "replication_factor": copies}})
     try:
         host.check_output(
-            "runuser -u kafka -- sh -c %s", f"echo '{topic} Denied' >> /var/log/kafka/authorizer.log"
+            "runuser -u kafka -- sh -c %s",
+            f"echo '{topic} Denied' >> /var/log/kafka/authorizer.log",
         )
 
         def received() -> bool:

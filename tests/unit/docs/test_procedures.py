@@ -47,7 +47,9 @@ def test_a_test_runs_the_commands_of_each_section(page: Path) -> None:
     assert in_sections == guide.page_commands(page), "a command is above the first section"
 
 
-@pytest.mark.parametrize("name", ["test_alert_commands", "test_existing_monitoring", "test_procedures", "test_resources"])
+@pytest.mark.parametrize(
+    "name", ["test_alert_commands", "test_existing_monitoring", "test_procedures", "test_resources"]
+)
 def test_a_scenario_runs_the_pages(name: str) -> None:
     plays = "".join(path.read_text() for path in ROOT.glob("molecule/*/verify.yml"))
     assert f"tests/guide/{name}.py" in plays

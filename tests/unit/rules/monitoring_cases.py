@@ -91,9 +91,11 @@ REFUSED: list[Case] = [
     (
         "metrics-cluster-name",
         "two names",
-        lambda d: d.variable("metrics_enabled", True)
-        .variable("metrics_cluster", "a", on=("k1",))
-        .variable("metrics_cluster", "b", on=("k2", "k3")),
+        lambda d: (
+            d.variable("metrics_enabled", True)
+            .variable("metrics_cluster", "a", on=("k1",))
+            .variable("metrics_cluster", "b", on=("k2", "k3"))
+        ),
         ("metrics_cluster", "k1"),
     ),
     (
@@ -105,9 +107,11 @@ REFUSED: list[Case] = [
     (
         "metrics-site-port",
         "a port of Kafka",
-        lambda d: d.variable("metrics_enabled", True)
-        .variable("metrics_node_exporter", "site")
-        .variable("metrics_node_port", 9092),
+        lambda d: (
+            d.variable("metrics_enabled", True)
+            .variable("metrics_node_exporter", "site")
+            .variable("metrics_node_port", 9092)
+        ),
         ("9092", "metrics_node_port", "k1"),
     ),
     (

@@ -13,8 +13,8 @@ from ...rules.engine import Finding, Findings, host_rule, rule
 from ...rules.inspection import InspectedHost
 from ...rules.services import wrong_address
 from ...rules.shared import one_value, parts, shared_values
-from . import GROUP, site_files
 from ..metrics.model import NODE_EXPORTER, SITE, Metrics
+from . import GROUP, site_files
 from .model import DATA, RECEIVERS, ROUTES, SIZE, Monitoring
 from .packaged import Packaged
 

@@ -177,6 +177,10 @@ def test_without_exporters_or_secrets_there_are_no_files() -> None:
         entries(cluster(GROUPS, IDS))
     closed = cluster(GROUPS, IDS, metrics_enabled=True, metrics_security="standard")
     with pytest.raises(site_files.MissingError, match=r"metrics_token: run site\.yml"):
-        entries(cluster(GROUPS, IDS, metrics_enabled=True, metrics_cluster="a", metrics_security="standard"))
+        entries(
+            cluster(
+                GROUPS, IDS, metrics_enabled=True, metrics_cluster="a", metrics_security="standard"
+            )
+        )
     with pytest.raises(site_files.MissingError, match="set metrics_cluster"):
         entries(closed)
