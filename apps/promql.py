@@ -36,7 +36,7 @@ def scoped(query: str, matcher: str) -> str:
     while token := _TOKEN.search(query, position):
         narrowed.append(query[position : token.start()])
         position = token.end()
-        if token["skipped"] or _KEYWORDS.fullmatch(token["word"]):
+        if token["skipped"] or _KEYWORDS.fullmatch(token["word"] or ""):
             narrowed.append(token[0])
         elif token["word"]:
             narrowed.append(f"{token['word']}{{{matcher}}}")
