@@ -12,13 +12,17 @@ from grafana_foundation_sdk.builders import common, dashboard, prometheus, stat,
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.models import dashboard as models
 
-from apps.console.panels import NUMBER, Panel, View, views
+from apps.console.panels import NUMBER, Panel, Query, View, views
+from apps.promql import scoped
 
 COLUMNS = 24
 """Width of a dashboard, in Grafana's units."""
 NUMBER_SIZE, GRAPH_SIZE = (6, 4), (12, 8)
 """Width and height of a panel."""
 SOURCE = models.DataSourceRef(type_val="prometheus", uid="$source")
+CLUSTER = 'cluster="$cluster"'
+"""The series of one cluster. Where none has that label, the variable is empty: all have none."""
+TAG = "millrace"
 
 
 def text(view: View) -> str:
@@ -26,12 +30,14 @@ def text(view: View) -> str:
     made = (
         dashboard.Dashboard(f"Millrace: {view.title}")
         .uid(f"millrace-{view.name}")
-        .tags(["millrace"])
+        .tags([TAG])
         .timezone("browser")
         .time("now-1h", "now")
         .refresh("30s")
         .readonly()
         .with_variable(dashboard.DatasourceVariable("source").label("Source").type("prometheus"))
+        .with_variable(_variable("cluster", 'label_values(up{job="host"}, cluster)'))
+        .link(_others())
     )
     if any(panel.has_host for panel in view.panels):
         made = made.with_variable(_hosts())
@@ -40,18 +46,41 @@ def text(view: View) -> str:
     return json.dumps(made.build(), cls=JSONEncoder, indent=2, sort_keys=True) + "\n"
 
 
-def _hosts() -> dashboard.QueryVariable:
+def query_of(query: Query) -> str:
+    """Return a query as a dashboard has it, which shows one cluster of those in Prometheus."""
+    return scoped(query.query, CLUSTER)
+
+
+def _variable(name: str, query: str) -> dashboard.QueryVariable:
     return (
-        dashboard.QueryVariable("host")
-        .label("Host")
+        dashboard.QueryVariable(name)
+        .label(name.capitalize())
         .datasource(SOURCE)
-        .query("label_values(up, host)")
+        .query(query)
         .refresh(models.VariableRefresh.ON_TIME_RANGE_CHANGED)
         .sort(models.VariableSort.ALPHABETICAL_ASC)
+    )
+
+
+def _hosts() -> dashboard.QueryVariable:
+    return (
+        _variable("host", f"label_values(up{{{CLUSTER}}}, host)")
         .multi(True)
         .include_all(True)
         .all_value(".+")
         .current(models.VariableOption(selected=True, text="All", value="$__all"))
+    )
+
+
+def _others() -> dashboard.DashboardLink:
+    """Return the links to the other dashboards, for the same cluster and time."""
+    return (
+        dashboard.DashboardLink("Millrace")
+        .type(models.DashboardLinkType.DASHBOARDS)
+        .tags([TAG])
+        .as_dropdown(True)
+        .include_vars(True)
+        .keep_time(True)
     )
 
 
@@ -71,7 +100,7 @@ def _panel(panel: Panel) -> stat.Panel | timeseries.Panel:
     made = _number(panel) if panel.kind == NUMBER else _graph()
     made = made.title(panel.title).unit(panel.unit).datasource(SOURCE)
     for number, panel_query in enumerate(panel.queries):
-        query = prometheus.Dataquery().expr(panel_query.query).ref_id(chr(ord("A") + number))
+        query = prometheus.Dataquery().expr(query_of(panel_query)).ref_id(chr(ord("A") + number))
         query = query.legend_format(panel_query.legend) if panel_query.legend else query
         made = made.with_target(query.instant() if panel.kind == NUMBER else query.range())
     return made

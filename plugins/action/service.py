@@ -19,6 +19,7 @@ from ..plugin_utils.services.spark.model import SparkHost
 
 LOGINS, PACKAGES, MASKS = "logins", "packages", "masks"
 AUTHORITIES, SECRETS = "authorities", "secrets"
+FORMER_MASKS, FORMER_UNITS = "former_masks", "former_units"
 KAFKA = "kafka"
 FORMER = ("former_jobs", "former_monitoring")
 PARTS = {
@@ -106,6 +107,10 @@ class ActionModule(Action):
             return {"files": self._files[parts[0]](product)}
         if args["state"] == "absent":
             self._refuse_defaults()
+            if parts[0] in (FORMER_MASKS, FORMER_UNITS):
+                part = self.cluster.part(self.host, product)
+                masks, units = part.former_programs if isinstance(part, Packaged) else ({}, {})
+                return masks if parts[0] == FORMER_MASKS else units
             return desired.removal(self.cluster, self.host, product)
         options = desired.of_service(self.cluster, self.host, product)
         self._refuse_missing_secrets(product)

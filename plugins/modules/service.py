@@ -44,10 +44,22 @@ options:
       V(logins) is for the files by which jobs on Spark log in to Kafka, V(packages) for the Python
       packages of a O(job). V(masks) is for what keeps packages of the system from starting
       services. V(authorities) is for the CA of the schema registry that jobs on Spark read, and
-      V(secrets) for the generation of the secrets that the host has.
+      V(secrets) for the generation of the secrets that the host has. With O(state=absent)
+      V(former_masks) is for what masked packages of which the site has the units now, and
+      V(former_units) for the units in their place.
     type: list
     elements: str
-    choices: [distribution, files, units, logins, packages, masks, authorities, secrets]
+    choices:
+      - distribution
+      - files
+      - units
+      - logins
+      - packages
+      - masks
+      - authorities
+      - secrets
+      - former_masks
+      - former_units
   job:
     description: Job on Spark whose options come from the model, with C(name), C(module),
       C(source), C(arguments), C(data) and C(user). With C(name) alone it is that of C(spark_jobs).

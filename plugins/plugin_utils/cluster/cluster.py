@@ -344,12 +344,14 @@ def resolve(inventory: Inventory, facts: Mapping[str, Facts] | None = None) -> C
     """Return the cluster of an inventory; `facts` is what was found on hosts so far."""
     hosts: dict[str, HostSettings] = {}
     invalid: dict[str, list[Invalid]] = {}
-    monitored = bool(inventory.members(MONITORING))
+    collects = bool(inventory.members(MONITORING))
     for name, host in inventory.hosts.items():
         settings, wrong = variables.settings(host)
         settings = resources.with_files(settings, inventory.resource_files)
         settings["ansible_host"] = host.connection.get("ansible_host")
         host_facts = (facts or {}).get(name)
+        enabled = settings["metrics_enabled"]
+        monitored = collects if enabled is None else enabled
         hosts[name] = HostSettings(name, settings, host_facts, monitored)
         if wrong:
             invalid[name] = wrong

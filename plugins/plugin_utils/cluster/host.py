@@ -71,7 +71,7 @@ class HostSettings:
     facts: Facts | None = None
     """What was found on it, None before that."""
     monitored: bool = False
-    """Whether the inventory has a host that collects its metrics."""
+    """Whether it has exporters."""
 
     def address(self, variable: str) -> str:
         """Return where others reach the host: by a variable, else as Ansible does, else by name."""

@@ -215,6 +215,19 @@ def test_former_monitoring_is_removed_with_the_options_of_the_model(ansible: Ans
     assert options(ansible, former_monitoring=[kafka_account], state="absent")["units"] == []
 
 
+def test_a_node_exporter_of_the_site_takes_the_place_of_that_of_millrace(tmp_path: Path) -> None:
+    settings = "metrics_enabled: true, metrics_node_exporter: site, metrics_security: open"
+    (tmp_path / "hosts.yml").write_text(HOSTS.replace("open}", f"open, {settings}}}", 1))
+    ansible = AnsibleRun(tmp_path / "hosts.yml", answer)
+    masks = options(ansible, product="metrics", parts=["former_masks"], state="absent")
+    assert masks["state"] == "absent"
+    assert "/etc/systemd/system/prometheus-node-exporter.service" in masks["masks"]
+    assert not [path for path in masks["masks"] if "exporter-exporter" in path]
+    assert "removed" not in masks
+    units = options(ansible, product="metrics", parts=["former_units"], state="absent")
+    assert units == {"state": "absent", "units": ["millrace-node-exporter"]}
+
+
 def test_logins_are_written_alone(closed: AnsibleRun) -> None:
     secrets.complete(closed.cluster("k1"), None, store=True)
     arguments = options(closed.next_run(), product="spark", parts=["logins"])

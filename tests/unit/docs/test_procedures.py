@@ -18,6 +18,7 @@ from tests.unit.tree import relative
 # Page -> the tests that run all commands of the sections that they name.
 RUN_BY = {
     guide.KAFKA_CLUSTER: "tests/stages/test_installed.py",
+    guide.EXISTING_MONITORING: "tests/guide/test_existing_monitoring.py",
     guide.PIPELINE: "tests/unit/playbooks/test_pipeline.py",
     guide.SHARED_STATE: "tests/unit/playbooks/test_secrets_store.py",
     guide.CONTROL_NODE: "tests/guide/test_procedures.py",
@@ -47,7 +48,9 @@ def test_a_test_runs_the_commands_of_each_section(page: Path) -> None:
     assert in_sections == guide.page_commands(page), "a command is above the first section"
 
 
-@pytest.mark.parametrize("name", ["test_alert_commands", "test_procedures", "test_resources"])
+@pytest.mark.parametrize(
+    "name", ["test_alert_commands", "test_existing_monitoring", "test_procedures", "test_resources"]
+)
 def test_a_scenario_runs_the_pages(name: str) -> None:
     plays = "".join(path.read_text() for path in ROOT.glob("molecule/*/verify.yml"))
     assert f"tests/guide/{name}.py" in plays

@@ -141,7 +141,7 @@ def test_a_dashboard_has_each_panel_of_its_view_in_a_place_of_its_own(
     ]
     for panel, view_panel in zip(made["panels"], view.panels, strict=True):
         assert [target["expr"] for target in panel["targets"]] == [
-            q.query for q in view_panel.queries
+            dashboards.query_of(q) for q in view_panel.queries
         ]
         assert panel["type"] == ("stat" if view_panel.kind == NUMBER else "timeseries")
     taken = [

@@ -524,6 +524,14 @@ def watching(
     return inspected(draft, {"m1": inspection_with(disks_directories=(directory,), **inspection)})
 
 
+def exporting(node_exporter: str) -> list[InspectedHost]:
+    """A host with exporters for a Prometheus of the site, which has a node exporter there."""
+    draft = Draft().variable("metrics_enabled", True)
+    draft.variable("metrics_node_exporter", node_exporter)
+    units = ("prometheus-node-exporter",)
+    return inspected(draft, {"k1": inspection_with(software_site_units=units)})
+
+
 def hdfs(**ids: tuple[str, str]) -> list[InspectedHost]:
     """Hosts of HDFS, each with the id of the NameNode's directory and of that of blocks."""
     places = ("/var/lib/hdfs/name", "/var/lib/hdfs/data")
@@ -1014,6 +1022,12 @@ CASES = [
         ("alertmanager",),
         watching(30 * GIB, software_site_units=("alertmanager",), **ROCKY_9),
         watching(30 * GIB, software_site_units=("prometheus-alertmanager",), **ROCKY_9),
+    ),
+    Case(
+        "monitoring-site-units",
+        ("prometheus-node-exporter", "metrics_node_exporter to site, which uses it"),
+        exporting("millrace"),
+        exporting("site"),
     ),
     Case(
         "monitoring-without-room",

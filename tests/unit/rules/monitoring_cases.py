@@ -83,6 +83,38 @@ REFUSED: list[Case] = [
         ("hook", "monitoring_receivers is empty", "monitoring_route[receiver]"),
     ),
     (
+        "metrics-cluster-name",
+        "a blank",
+        lambda d: d.variable("metrics_enabled", True).variable("metrics_cluster", "my cluster"),
+        ("'my cluster'", "metrics_cluster"),
+    ),
+    (
+        "metrics-cluster-name",
+        "two names",
+        lambda d: (
+            d.variable("metrics_enabled", True)
+            .variable("metrics_cluster", "a", on=("k1",))
+            .variable("metrics_cluster", "b", on=("k2", "k3"))
+        ),
+        ("metrics_cluster", "k1"),
+    ),
+    (
+        "metrics-disabled",
+        "with a group that collects metrics",
+        lambda d: d.monitoring().variable("metrics_enabled", False, on=("k2",)),
+        ("metrics_enabled", "k2", "monitoring"),
+    ),
+    (
+        "metrics-site-port",
+        "a port of Kafka",
+        lambda d: (
+            d.variable("metrics_enabled", True)
+            .variable("metrics_node_exporter", "site")
+            .variable("metrics_node_port", 9092)
+        ),
+        ("9092", "metrics_node_port", "k1"),
+    ),
+    (
         "open-to-everybody",
         "Prometheus",
         lambda d: watched(metrics_security="standard")(d) or d.reached_at("m1", "8.8.8.8"),
@@ -96,6 +128,17 @@ REFUSED: list[Case] = [
     ),
 ]
 LEGAL: list[Legal] = [
+    (
+        "metrics-cluster-name",
+        "one name",
+        lambda d: d.variable("metrics_enabled", True).variable("metrics_cluster", "kafka-prod.1"),
+    ),
+    ("metrics-disabled", "without such a group", lambda d: d.variable("metrics_enabled", False)),
+    (
+        "metrics-site-port",
+        "a port of its own",
+        lambda d: d.variable("metrics_enabled", True).variable("metrics_node_exporter", "site"),
+    ),
     ("monitoring-address", "a name", watched(monitoring_host="watch.example.org")),
     ("monitoring-security-differs", "all are closed", watched(metrics_security="standard")),
     ("monitoring-duration", "in parts", watched(monitoring_retention="1d12h")),

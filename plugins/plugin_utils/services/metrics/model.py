@@ -16,7 +16,7 @@ from ...cluster import files
 from ...cluster.artifacts import HOMES, Distribution, cache_directory
 from ...cluster.files import Entry
 from ...cluster.resolution import Resolution
-from ...cluster.service import LOOPBACK, NODES, Certified, Part
+from ...cluster.service import ADMINS, LOOPBACK, NODES, Certified, Part
 from ..hdfs.model import NAMENODE, HdfsHost
 from ..kafka.node import KafkaNode
 from ..kafka.security import AUTHORITY, Certificate, pem_stores
@@ -32,6 +32,9 @@ HOST, NODE, STREAMS = "host", "node", "spark_streams"
 """Modules of Millrace itself, of the operating system, and of streams where jobs run."""
 PROXY_UNIT, NODE_UNIT = "millrace-exporter-exporter", "millrace-node-exporter"
 HOST_UNIT = "millrace-host-metrics"
+NODE_EXPORTER = "metrics_node_exporter"
+OURS, SITE, ABSENT = "millrace", "site", "none"
+"""Whose node exporter it is."""
 _MODULES, _TOKEN_FILE = f"{CONFIG}/modules.yml", f"{CONFIG}/token"
 _SETTINGS, _STORE = f"{CONFIG}/host.json", f"{CONFIG}/certificates/proxy.pem"
 HOST_PROGRAM = f"{HOMES}/host-metrics"
@@ -87,15 +90,35 @@ class Metrics(Packaged):
     )
 
     @property
+    def runs_node_exporter(self) -> bool:
+        """Whether the node exporter is Millrace's own."""
+        return bool(self.settings[NODE_EXPORTER] == OURS)
+
+    @property
+    def own_programs(self) -> Mapping[str, str]:
+        """All, or all but the node exporter."""
+        return {
+            program: unit
+            for program, unit in self.programs.items()
+            if unit != NODE_UNIT or self.runs_node_exporter
+        }
+
+    @property
     def ports(self) -> dict[str, int]:
         """Variable -> port."""
         agents = [name for product, name in java_agent.PORTS.items() if product in self.parts]
-        variables = ("metrics_port", "metrics_node_port", "metrics_host_port", *agents)
+        node = ["metrics_node_port"] if self.runs_node_exporter else []
+        variables = ("metrics_port", *node, "metrics_host_port", *agents)
         return {name: self.settings[name] for name in variables}
 
     def callers(self, port: str) -> tuple[str, ...]:
-        """Return who connects: Prometheus, on a host of the inventory, to the proxy alone."""
-        return (NODES,) if port == "metrics_port" else (LOOPBACK,)
+        """Return who connects: Prometheus to the proxy alone.
+
+        It is on a host of the inventory, or one of the site where `metrics_enabled` is set.
+        """
+        if port != "metrics_port":
+            return (LOOPBACK,)
+        return (NODES, ADMINS) if self.settings["metrics_enabled"] else (NODES,)
 
     @property
     def certificates(self) -> list[Certificate]:
@@ -129,7 +152,11 @@ class Metrics(Packaged):
     def modules(self) -> dict[str, Module]:
         """Name -> module, the names that Prometheus has for jobs, too."""
         host_port = self.settings["metrics_host_port"]
-        modules = {NODE: Module(self.settings["metrics_node_port"]), HOST: Module(host_port)}
+        node = {NODE: Module(self.settings["metrics_node_port"])}
+        modules = {
+            **(node if self.settings[NODE_EXPORTER] != ABSENT else {}),
+            HOST: Module(host_port),
+        }
         for product, variable in java_agent.PORTS.items():
             if product in self.parts:
                 modules[product] = Module(self.settings[variable])
@@ -215,7 +242,7 @@ class Metrics(Packaged):
             HOST_PROGRAM: files.text(files.read("apps/host_metrics.py"), restart=True),
             _SETTINGS: files.text(self._settings_text(), **readers, secret=bool(self._ui_token)),
             **self._proxy_unit(),
-            **self._node_unit(),
+            **(self._node_unit() if self.runs_node_exporter else {}),
             **self.unit(
                 HOST_UNIT,
                 "Metrics of Millrace on this host",
@@ -307,7 +334,7 @@ class Metrics(Packaged):
 
 
 def resolve(resolution: Resolution) -> dict[str, Metrics]:
-    """Return host -> exporters, of all hosts if one collects metrics.
+    """Return host -> exporters, of all hosts if one collects metrics or the inventory says so.
 
     An exporter says until when the certificates of the servers are valid, too, and these collect
     from the exporters: it is given the servers as they are without any.

@@ -217,7 +217,10 @@ class Monitoring(Packaged):
             SETTINGS["prometheus"]: files.text(files.yaml_text(self._prometheus())),
             # It may hold what a receiver is logged in to with.
             SETTINGS["alertmanager"]: self.secret(files.yaml_text(notified)),
-            **{f"alerts/{name}": files.text(text) for name, text in self._alerts().items()},
+            **{
+                f"alerts/{name}": files.text(text)
+                for name, text in alert_files(self.settings["docs_url"]).items()
+            },
         }
         groups = self.settings["monitoring_rule_groups"]
         if groups:
@@ -238,16 +241,6 @@ class Monitoring(Packaged):
                 _STORE: self.secret(store),
             }
         return entries
-
-    def _alerts(self) -> dict[str, str]:
-        """Return name -> text of the files with alerts, whose runbooks are on the site if there is one."""
-        here, there = (
-            pages.address(url, pages.ALERTS, "") for url in ("", self.settings["docs_url"])
-        )
-        return {
-            path.name: path.read_text(encoding="utf-8").replace(f" {here}", f" {there}")
-            for path in sorted((COLLECTION / _ALERTS).glob("*.yml"))
-        }
 
     def own_files(self) -> dict[str, Entry]:
         """Return its files. Both servers read changed ones when they are asked to."""
@@ -301,6 +294,15 @@ class Monitoring(Packaged):
             "login": self.login,
             **({} if self.is_open else {"authority": AUTHORITY}),
         }
+
+
+def alert_files(docs_url: str) -> dict[str, str]:
+    """Return name -> text of the files with alerts, whose runbooks are on the site if there is one."""
+    here, there = (pages.address(url, pages.ALERTS, "") for url in ("", docs_url))
+    return {
+        path.name: path.read_text(encoding="utf-8").replace(f" {here}", f" {there}")
+        for path in sorted((COLLECTION / _ALERTS).glob("*.yml"))
+    }
 
 
 def _timeout(interval: str) -> str:

@@ -6,7 +6,7 @@ It is no service in the sense of `service.py`: no JVM, and no properties in laye
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -44,6 +44,11 @@ class Packaged(Certified):
         return f"/etc/sysusers.d/millrace-{self.product}.conf"
 
     @property
+    def own_programs(self) -> Mapping[str, str]:
+        """Those of `programs` that the host has."""
+        return self.programs
+
+    @property
     def own_directories(self) -> list[str]:
         """The directories that are removed with it, whatever is in them."""
         return [self.distribution.home] if self.distribution else []
@@ -51,19 +56,19 @@ class Packaged(Certified):
     @property
     def binaries(self) -> list[str]:
         """The paths of its programs."""
-        return [self.binary(program) for program in self.programs]
+        return [self.binary(program) for program in self.own_programs]
 
     @property
     def units(self) -> list[str]:
         """Its systemd units."""
-        return list(self.programs.values())
+        return list(self.own_programs.values())
 
     def missing_packages(self, present: Collection[str]) -> list[str]:
         """Return the packages of which the programs are not `present`, by their paths."""
         names = self.host.family.monitoring
         return [
             names[program]["package"]
-            for program in self.programs
+            for program in self.own_programs
             if names[program]["binary"] not in present
         ]
 
@@ -73,17 +78,19 @@ class Packaged(Certified):
 
     def masks(self) -> dict[str, Entry]:
         """Return what keeps the packages from starting services of their own, open to all."""
-        return dict.fromkeys(self._masks(self.host.family), files.link(_DEVICE))
+        masks = self._masks(self.host.family, self.own_programs)
+        return dict.fromkeys(masks, files.link(_DEVICE))
 
     @classmethod
     def all_masks(cls) -> list[str]:
         """Return what `masks` may be, on a system of which the family is not known."""
-        paths = (path for family in systems.families().values() for path in cls._masks(family))
+        families = systems.families().values()
+        paths = (path for family in families for path in cls._masks(family, cls.programs))
         return list(dict.fromkeys(paths))
 
     @classmethod
-    def _masks(cls, family: Family) -> list[str]:
-        units = (family.monitoring[program]["unit"] for program in cls.programs)
+    def _masks(cls, family: Family, programs: Iterable[str]) -> list[str]:
+        units = (family.monitoring[program]["unit"] for program in programs)
         return [f"/etc/systemd/system/{unit}.service" for unit in units]
 
     def files(self) -> dict[str, Entry]:
@@ -98,6 +105,19 @@ class Packaged(Certified):
         }
 
     @property
+    def former_programs(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The options of the module `service` that remove what was there of programs it has no more.
+
+        The masks of their packages, which the site may run now, and then the units.
+        """
+        programs = self.programs.keys() - self.own_programs.keys()
+        families = systems.families().values()
+        masks = [path for family in families for path in self._masks(family, sorted(programs))]
+        units = [self.programs[program] for program in sorted(programs)]
+        absent = {"state": "absent"}
+        return {**absent, "masks": list(dict.fromkeys(masks))}, {**absent, "units": units}
+
+    @property
     def removal(self) -> dict[str, Any]:
         """The options of the module `service` that remove it; the packages stay, and do not run."""
         entries = {path: entry for path, entry in self.files().items() if path not in self.masks()}
@@ -106,7 +126,8 @@ class Packaged(Certified):
         data = [path for _, path in self.data_directories]
         return {
             "state": "absent",
-            "units": self.units,
+            # The inventory may have given it fewer programs since it was deployed.
+            "units": list(dict.fromkeys([*self.units, *self.programs.values()])),
             "masks": self.all_masks(),
             "removed": [
                 *paths,

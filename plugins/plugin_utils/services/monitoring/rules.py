@@ -8,11 +8,13 @@ from pathlib import PurePosixPath
 
 from ....module_utils.formats.values import by_name, listing, mapping
 from ...cluster.cluster import Cluster
+from ...cluster.host import HostSettings
 from ...rules.engine import Finding, Findings, host_rule, rule
 from ...rules.inspection import InspectedHost
 from ...rules.services import wrong_address
 from ...rules.shared import one_value, parts, shared_values
-from . import GROUP
+from ..metrics.model import NODE_EXPORTER, SITE, Metrics
+from . import GROUP, site_files
 from .model import DATA, RECEIVERS, ROUTES, SIZE, Monitoring
 from .packaged import Packaged
 
@@ -25,6 +27,7 @@ _SECONDS = {"y": 31536000, "w": 604800, "d": 86400, "h": 3600, "m": 60, "s": 1}
 LONGEST_INTERVAL = 30
 """Seconds; alerts look at no less than twice as long."""
 _MIB = 1024 * 1024
+_DISABLE = "set metrics_enabled to false"
 
 
 def _packaged(cluster: Cluster) -> Iterator[tuple[str, Packaged]]:
@@ -107,6 +110,46 @@ def _monitoring_unknown_receiver(server: Monitoring) -> Findings:
             yield Finding(problem, f"Add {name} to {RECEIVERS}, or name another one.", where)
 
 
+@rule("metrics-cluster-name", where="metrics_cluster")
+def _metrics_cluster_name(cluster: Cluster) -> Findings:
+    """It is a part of the names of files, and all series of the cluster have it as their label."""
+    yield from one_value(cluster, "for all hosts", cluster.metrics, "metrics_cluster")
+    names = (exporters.settings["metrics_cluster"] for exporters in cluster.metrics.values())
+    for name in dict.fromkeys(filter(None, names)):
+        if not site_files.is_name(name):
+            problem = f"{name!r} has other characters than letters, digits, dots, - and _."
+            yield Finding(problem, "Set a name such as kafka-prod.")
+
+
+def _without_exporters(cluster: Cluster) -> Iterator[tuple[str, HostSettings]]:
+    if cluster.monitoring:
+        yield from cluster.hosts.items()
+
+
+@rule("metrics-disabled", each=_without_exporters, where="metrics_enabled")
+def _metrics_disabled(host: HostSettings) -> Findings:
+    """Alerts about the host could never fire, and nobody would notice."""
+    if host.settings["metrics_enabled"] is False:
+        problem = f"It is false, and the group {GROUP} has hosts that collect metrics."
+        yield Finding(problem, f"Delete metrics_enabled, or the hosts of the group {GROUP}.")
+
+
+def _with_node_exporter_of_site(cluster: Cluster) -> Iterator[tuple[str, Cluster, Metrics]]:
+    for name, exporters in cluster.metrics.items():
+        if exporters.settings[NODE_EXPORTER] == SITE:
+            yield name, cluster, exporters
+
+
+@rule("metrics-site-port", each=_with_node_exporter_of_site, where="metrics_node_port")
+def _metrics_site_port(cluster: Cluster, exporters: Metrics) -> Findings:
+    """There the metrics of the system are asked for, and another server would answer or none."""
+    port = exporters.settings["metrics_node_port"]
+    variables = [name for name, taken in cluster.ports(exporters.name) if taken == port]
+    if variables:
+        problem = f"It is {port}, as {listing(variables)}."
+        yield Finding(problem, "Set it to the port of the node exporter of the site, often 9100.")
+
+
 @host_rule("monitoring-agent-missing", where=f"group {GROUP}")
 def _monitoring_agent_missing(host: InspectedHost) -> Findings:
     """A node would be restarted with the agent that exports its metrics, and not start without it;
@@ -117,9 +160,8 @@ def _monitoring_agent_missing(host: InspectedHost) -> Findings:
     upgrade = host.allow_version_change != "none"
     if upgrade and agent and host.inspection.software.homes.get(agent.home) is False:
         problem = f"{host.name} does not have {agent.product} {agent.version} yet."
-        fix = (
-            f"Set kafka_version to what it was and run site.yml first, or delete the group {GROUP}."
-        )
+        otherwise = f"delete the group {GROUP}" if host.cluster.monitoring else _DISABLE
+        fix = f"Set kafka_version to what it was and run site.yml first, or {otherwise}."
         yield Finding(problem, fix)
 
 
@@ -136,7 +178,11 @@ def _monitoring_site_units(host: InspectedHost) -> Findings:
     for name in (unit for unit in host.inspection.software.site_units if unit in masked):
         problem = f"The site has enabled {name}, or has written its unit."
         fix = f"Run `systemctl disable --now {name}` and delete /etc/systemd/system/{name}.service "
-        yield Finding(problem, f"{fix}if it is there, or delete the group {GROUP}.")
+        exporters = host.cluster.metrics.get(host.name)
+        otherwise = f"delete the group {GROUP}" if host.cluster.monitoring else _DISABLE
+        if exporters and name == exporters.host.family.monitoring["node_exporter"]["unit"]:
+            otherwise = f"set {NODE_EXPORTER} to {SITE}, which uses it"
+        yield Finding(problem, f"{fix}if it is there, or {otherwise}.")
 
 
 @host_rule("monitoring-without-room", where=SIZE)
