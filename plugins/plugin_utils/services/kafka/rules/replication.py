@@ -6,8 +6,16 @@ import re
 
 from .....module_utils.formats.values import listing
 from ....cluster.cluster import Cluster
+from ....operations.roll_stages import RACK
 from ....rules.engine import Finding, Findings, rule
-from ....rules.shared import brokers, falls_back_to_default, nodes, place, shared_values
+from ....rules.shared import (
+    brokers,
+    falls_back_to_default,
+    holders,
+    nodes,
+    place,
+    shared_values,
+)
 from ..node import KafkaNode
 
 _FACTORS = (
@@ -21,6 +29,7 @@ _MIN_ISR = {
     "transaction.state.log.min.isr": "transaction.state.log.replication.factor",
     "share.coordinator.state.topic.min.isr": "share.coordinator.state.topic.replication.factor",
 }
+_PARALLEL = re.compile(rf"{RACK}|[1-9][0-9]{{0,5}}")
 
 
 @rule("replication-factor")
@@ -78,6 +87,30 @@ def _rack_spelling(cluster: Cluster) -> Findings:
             problem = f"The racks {listing(spellings)} differ only in how {alike} is written."
             fix = f"Set kafka_rack of all of {listing(brokers_there)} to one of them."
             yield Finding(problem, fix, hosts=tuple(brokers_there))
+
+
+@rule("roll-parallel", where="kafka_roll_parallel")
+def _roll_parallel(cluster: Cluster) -> Findings:
+    """A roll must know which brokers it may restart at the same time: those of a rack, or a number of
+    them, and none that may be the cluster's controller.
+    """
+    values = {name: node.settings["kafka_roll_parallel"] for name, node in brokers(cluster)}
+    wrong = {name: value for name, value in values.items() if not _PARALLEL.fullmatch(value)}
+    for value, names in holders(wrong).items():
+        fix = "Set rack, or how many brokers may be restarted at the same time: 1, 2, 3 ..."
+        yield Finding(f"{value!r} is neither rack nor a number from 1.", fix, hosts=tuple(names))
+    several = tuple(name for name, value in values.items() if name not in wrong and value != "1")
+    if several and not cluster.controllers:
+        problem = "On ZooKeeper one of the brokers is the controller, so they go one at a time."
+        yield Finding(problem, "Set kafka_roll_parallel: 1, or remove it.", hosts=several)
+    racks = _racks(cluster)
+    without = tuple(name for name in several if values[name] == RACK and not racks.get(name, "?"))
+    if without:
+        problem = (
+            f"It is rack, but {listing(without)} {'have' if len(without) > 1 else 'has'} none."
+        )
+        fix = f"Set kafka_rack on {listing(without)}, or kafka_roll_parallel to a number."
+        yield Finding(problem, fix, hosts=without)
 
 
 def _plain(rack: str) -> str:
