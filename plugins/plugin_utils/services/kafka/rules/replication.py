@@ -103,14 +103,10 @@ def _roll_parallel(cluster: Cluster) -> Findings:
     if several and not cluster.controllers:
         problem = "On ZooKeeper one of the brokers is the controller, so they go one at a time."
         yield Finding(problem, "Set kafka_roll_parallel: 1, or remove it.", hosts=several)
-    racks = _racks(cluster)
-    without = tuple(name for name in several if values[name] == RACK and not racks.get(name, "?"))
-    if without:
-        problem = (
-            f"It is rack, but {listing(without)} {'have' if len(without) > 1 else 'has'} none."
-        )
-        fix = f"Set kafka_rack on {listing(without)}, or kafka_roll_parallel to a number."
-        yield Finding(problem, fix, hosts=without)
+    by_rack = tuple(name for name in several if values[name] == RACK)
+    if by_rack and {*_racks(cluster).values()} == {""}:
+        fix = "Set kafka_rack on every broker, or kafka_roll_parallel to a number."
+        yield Finding("It is rack, but no broker has one.", fix, hosts=by_rack)
 
 
 def _plain(rack: str) -> str:
