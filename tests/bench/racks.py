@@ -47,7 +47,7 @@ Step = tuple[str, ...]
 
 def cluster(*, spread: bool) -> Snapshot:
     """Return brokers in racks, and partitions whose replicas are each in another rack, or anywhere."""
-    draw = random.Random(47)  # noqa: S311 - the same cluster each time, not a secret
+    draw = random.Random(47)
     brokers = [Broker(number, rack=f"r{number % RACKS}") for number in range(BROKERS)]
     partitions = []
     for index in range(PARTITIONS):
@@ -86,7 +86,7 @@ def divided(snapshot: Snapshot, stage: Stage) -> Iterable[Stage]:
 
 def simulated(parallel: str, *, spread: bool = True, controllers: int = 0) -> Measured:
     """Return how long a roll takes, and in how many steps."""
-    draw = random.Random(6)  # noqa: S311 - each roll has brokers of the same speeds
+    draw = random.Random(6)
     names = [str(number) for number in (*range(BROKERS), *range(100, 100 + controllers))]
     seconds = {name: CALL + STOP + draw.uniform(*START) + READY for name in names}
     plan = planned(cluster(spread=spread), parallel, controllers)
