@@ -12,7 +12,7 @@ from ..plugin_utils import operation
 from ..plugin_utils.action import Action
 from ..plugin_utils.cluster.cluster import Cluster
 from ..plugin_utils.inventory.reading import plain
-from ..plugin_utils.operations.roll_stages import Stage, limit, stages
+from ..plugin_utils.operations.roll_stages import Stage, stages
 
 ONE_BY_ONE = "One node at a time"
 
@@ -173,13 +173,8 @@ def groups(
 
     None of them is a controller: a quorum spares one at a time. Those that do not serve go first.
     """
-    limits = {
-        name: limit(cluster.kafka[name].settings["kafka_roll_parallel"], len(cluster.brokers))
-        for name, node in members.items()
-        if cluster.controllers and not node.controller
-    }
     return {
-        name: ((members[name].ready, members[name].rack), most)
-        for name, most in limits.items()
-        if most > 1
+        name: ((node.ready, node.rack), most)
+        for name, node in members.items()
+        if (most := cluster.kafka[name].most_together) > 1
     }

@@ -70,7 +70,7 @@ def main() -> None:
         "brokers": {"type": "list", "elements": "int", "required": True},
         "most": {"type": "int", "required": True},
     }
-    groups = {"type": "list", "elements": "dict", "options": group, "required": True}
+    groups = {"type": "list", "elements": "dict", "options": group, "default": []}
     options.run(work, {"groups": groups})
 
 

@@ -25,7 +25,6 @@ from ansible_collections.millrace.streaming.plugins.module_utils.operations.gate
 from ansible_collections.millrace.streaming.plugins.plugin_utils.operations.roll_stages import (
     Stage,
     joined,
-    limit,
     stages,
     steps,
 )
@@ -69,7 +68,7 @@ def planned(snapshot: Snapshot, parallel: str, controllers: int) -> list[Step]:
     ]
     nodes += [Node(100 + number, broker=False, controller=True) for number in range(controllers)]
     names = [str(number) for number in gate.order(nodes, 100, on_zookeeper=False)]
-    most = limit(parallel, BROKERS)
+    most = BROKERS if parallel == "rack" else int(parallel)
     racks = {str(node.id): (node.rack, most) for node in nodes if node.broker}
     parts = stages(names, racks if most > 1 else {})
     return steps(joined(part for stage in parts for part in divided(snapshot, stage)))

@@ -10,9 +10,6 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-RACK = "rack"
-"""The value of kafka_roll_parallel for all brokers of a rack."""
-
 
 @dataclass(frozen=True)
 class Stage:
@@ -49,11 +46,6 @@ def joined(parts: Iterable[Stage]) -> list[Stage]:
             stage = Stage((*result.pop().names, *stage.names))
         result.append(stage)
     return result
-
-
-def limit(setting: str, brokers: int) -> int:
-    """Return how many brokers may go at the same time, by kafka_roll_parallel."""
-    return brokers if setting == RACK else int(setting)
 
 
 def steps(parts: Iterable[Stage]) -> list[tuple[str, ...]]:

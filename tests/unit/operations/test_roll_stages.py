@@ -8,7 +8,6 @@ import pytest
 from ansible_collections.millrace.streaming.plugins.plugin_utils.operations.roll_stages import (
     Stage,
     joined,
-    limit,
     stages,
     steps,
 )
@@ -57,8 +56,3 @@ def test_stages_keep_the_order_and_all_nodes(numbers: list[int], keys: dict[int,
 def test_steps_are_what_goes_together() -> None:
     parts = [Stage(("c1", "c2")), Stage(("b1", "b4"), 4)]
     assert steps(parts) == [("c1",), ("c2",), ("b1", "b4")]
-
-
-@pytest.mark.parametrize(("setting", "expected"), [("rack", 12), ("1", 1), ("3", 3), ("99", 99)])
-def test_the_limit_is_a_number_or_all_of_a_rack(setting: str, expected: int) -> None:
-    assert limit(setting, 12) == expected

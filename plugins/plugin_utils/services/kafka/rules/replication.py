@@ -6,7 +6,6 @@ import re
 
 from .....module_utils.formats.values import listing
 from ....cluster.cluster import Cluster
-from ....operations.roll_stages import RACK
 from ....rules.engine import Finding, Findings, rule
 from ....rules.shared import (
     brokers,
@@ -16,7 +15,7 @@ from ....rules.shared import (
     place,
     shared_values,
 )
-from ..node import KafkaNode
+from ..node import RACK, KafkaNode
 
 _FACTORS = (
     "default.replication.factor",
