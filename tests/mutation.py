@@ -51,7 +51,7 @@ TARGETS: Mapping[str, Mapping[str, Sequence[str]]] = {
     "gate": {
         f"{UTILS}/operations/gate.py": [
             f"{OPERATIONS}/test_{name}.py"
-            for name in ("gate", "gate_order", "health", "gate_properties")
+            for name in ("gate", "gate_order", "gate_sets", "health", "gate_properties")
         ]
     },
     "snapshot": {f"{UTILS}/kafka/snapshot.py": [f"{UNIT}/kafka/test_snapshot.py"]},
@@ -70,7 +70,10 @@ TARGETS: Mapping[str, Mapping[str, Sequence[str]]] = {
         ],
         "plugins/action/roll_node.py": [f"{UNIT}/actions/test_roll_node.py"],
     },
-    "planner": {"plugins/action/roll_plan.py": [f"{UNIT}/actions/test_roll_plan.py"]},
+    "planner": {
+        "plugins/action/roll_plan.py": [f"{UNIT}/actions/test_roll_plan.py"],
+        "plugins/plugin_utils/operations/roll_stages.py": [f"{OPERATIONS}/test_roll_stages.py"],
+    },
     "dynamic": {
         module: [f"{OPERATIONS}/test_dynamic_config.py"]
         for module in (

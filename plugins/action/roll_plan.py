@@ -12,6 +12,9 @@ from ..plugin_utils import operation
 from ..plugin_utils.action import Action
 from ..plugin_utils.cluster.cluster import Cluster
 from ..plugin_utils.inventory.reading import plain
+from ..plugin_utils.operations.roll_stages import Stage, stages
+
+ONE_BY_ONE = "One node at a time"
 
 
 class ActionModule(Action):
@@ -31,7 +34,9 @@ class ActionModule(Action):
             or is_wanted(args["action"], node)
             or (args["action"] == "restart" and name in failed)
         ]
-        names = order(cluster, selected, nodes, args["health"], backwards=args["backwards"])
+        members = gate_nodes(cluster, selected, nodes, args["health"])
+        names = order(cluster, members, args["health"], backwards=args["backwards"])
+        parts = stages(names, groups(cluster, members))
         other_nodes = {
             result["item"]: result for result in plain(args["other_nodes"]) if "holder" in result
         }
@@ -44,11 +49,12 @@ class ActionModule(Action):
         return {
             "changed": False,
             "plan": names,
+            "stages": [part.as_data() for part in parts],
             "failed_directories": [name for name in names if name in failed],
             "versions": running_versions(cluster, planned),
             **lock,
             "refused": refused,
-            "lines": [lock["message"]] if lock["message"] else lines(names, args["health"]),
+            "lines": [lock["message"]] if lock["message"] else lines(parts, args["health"]),
         }
 
 
@@ -62,12 +68,15 @@ def running_versions(cluster: Cluster, nodes: Mapping[str, Mapping[str, Any]]) -
     )
 
 
-def lines(names: list[str], health: Mapping[str, Any]) -> list[str]:
+def lines(parts: list[Stage], health: Mapping[str, Any]) -> list[str]:
     """Return the plan as lines to show, with what blocks it now."""
-    if not names:
+    if not parts:
         return ["No node needs this action."]
+    names = ", ".join(name for part in parts for name in part.names)
     blockers = [f"Blocked now: {blocker['text']}" for blocker in health.get("blockers", [])]
-    return [f"One node at a time, each after its gate check: {', '.join(names)}", *blockers]
+    together = any(part.most > 1 for part in parts)
+    how = "Several brokers at a time where the gate can spare them" if together else ONE_BY_ONE
+    return [f"{how}, each after its gate check: {names}", *blockers]
 
 
 def is_wanted(action: str, node: Mapping[str, Any]) -> bool:
@@ -111,24 +120,21 @@ def _reboot_refusals(cluster: Cluster, nodes: Mapping[str, Mapping[str, Any]]) -
     return reasons
 
 
-def order(
+def gate_nodes(
     cluster: Cluster,
     names: list[str],
     nodes: Mapping[str, Mapping[str, Any]],
     health: Mapping[str, Any],
-    *,
-    backwards: bool,
-) -> list[str]:
-    """Return nodes in the order of their restarts (`gate.order`).
+) -> dict[str, gate.Node]:
+    """Return host -> its node as the gate sees it.
 
     `health` is the answer of the module kafka_health: who is registered, and who leads now.
     """
     ready = {broker["id"] for broker in health.get("brokers", []) if not broker["fenced"]}
     ready -= {*health.get("failed_directories", ())}
     ids = {name: cluster.kafka[name].id for name in names}
-    by_id = {number: name for name, number in ids.items() if number is not None}
-    gate_nodes = [
-        gate.Node(
+    return {
+        name: gate.Node(
             number,
             broker=cluster.kafka[name].is_broker,
             controller=cluster.kafka[name].is_controller,
@@ -136,10 +142,39 @@ def order(
             ready=(not cluster.kafka[name].is_broker or number in ready)
             and bool(nodes[name]["running"]),
         )
-        for number, name in by_id.items()
-    ]
+        for name, number in ids.items()
+        if number is not None
+    }
+
+
+def order(
+    cluster: Cluster,
+    members: Mapping[str, gate.Node],
+    health: Mapping[str, Any],
+    *,
+    backwards: bool,
+) -> list[str]:
+    """Return nodes in the order of their restarts (`gate.order`)."""
+    by_id = {node.id: name for name, node in members.items()}
     on_zookeeper = not cluster.controllers
     ordered = gate.order(
-        gate_nodes, health.get("controller"), on_zookeeper=on_zookeeper, reverse_roles=backwards
+        members.values(),
+        health.get("controller"),
+        on_zookeeper=on_zookeeper,
+        reverse_roles=backwards,
     )
     return [by_id[number] for number in ordered]
+
+
+def groups(
+    cluster: Cluster, members: Mapping[str, gate.Node]
+) -> dict[str, tuple[tuple[bool, str], int]]:
+    """Return the brokers that may go together with others of their group, and how many of it.
+
+    None of them is a controller: a quorum spares one at a time. Those that do not serve go first.
+    """
+    return {
+        name: ((node.ready, node.rack), most)
+        for name, node in members.items()
+        if (most := cluster.kafka[name].most_together) > 1
+    }

@@ -62,6 +62,7 @@ def restart_of(module: AnsibleModule, cluster: Cluster) -> NodeRestart:
         options.expected_of(params),
         options.policy_of(params),
         forced=params["forced"],
+        others=frozenset(params["others"]),
     )
 
 
@@ -154,6 +155,7 @@ def main() -> None:
         "slice": {"type": "float", "default": 20},
         "start_timed_out": {"type": "bool", "default": False},
         "had_failed_directory": {"type": "bool", "default": False},
+        "others": {"type": "list", "elements": "int", "default": []},
         "remaining": {"type": "list", "elements": "int", "default": []},
         "controller_last": {"type": "bool", "default": False},
     }

@@ -11,7 +11,7 @@ description:
     its deadline, and shows what is waited for. For an upgrade it writes the node's files, for a
     reboot it reboots the host, between two phases.
   - Takes only a node that is left in the record of the operation, which it keeps.
-  - The task is delegated to the node's host. A failed restart does not fail the task, so that the
+  - The task runs on the node's host. A failed restart does not fail the task, so that the
     following tasks can restore previous files on nodes that wait; C(stopped) says why.
 options:
   action:
@@ -23,6 +23,12 @@ options:
     description: The node's host.
     type: str
     required: true
+  together:
+    description: The hosts of all nodes that are taken at the same time, this one among them. Each
+      has a task of its own.
+    type: list
+    elements: str
+    default: []
   controller_last:
     description: Whether an active controller leaves the nodes that are left to go first.
     type: bool

@@ -11,6 +11,8 @@ description:
     controllers, the active one last, then brokers rack by rack.
   - Returns whether this run holds the cluster lock, which needs a majority of the controllers'
     hosts (without controllers, of the hosts of the first three brokers).
+  - Returns also C(stages), in which nodes go one after the other, or brokers of one rack together
+    (C(kafka_roll_parallel)); M(millrace.streaming.kafka_sets) divides the latter.
   - Writes the plan into the record of the operation, from which M(millrace.streaming.roll_node)
     takes it.
 options:

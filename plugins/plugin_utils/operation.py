@@ -6,6 +6,7 @@ is the lock of the cluster.
 
 import contextlib
 import ctypes
+import fcntl
 import getpass
 import json
 import os
@@ -14,7 +15,7 @@ import socket
 import sys
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +81,15 @@ def save(record: Mapping[str, Any]) -> None:
     with naming(draft):
         draft.write_text(json.dumps(dict(record)), encoding="utf-8")
     draft.replace(_path())
+
+
+def change(changed: Callable[[Mapping[str, Any]], Mapping[str, Any]]) -> dict[str, Any]:
+    """Keep what a function returns of the record, and return it; one task at a time does so."""
+    with _path().with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        record = {**current(""), **changed(current(""))}
+        save(record)
+    return record
 
 
 def ended(record: Mapping[str, Any]) -> dict[str, Any]:

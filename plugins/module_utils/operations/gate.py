@@ -13,12 +13,17 @@ fenced, not in sync or behind as a voter; and a partition on it may be offline, 
 min.insync.replicas or being reassigned. Every other problem forbids it: the next change must not
 hide a fault of another cause. Topics without a spare replica are refused all the same: about them
 the operator decides before any node is touched.
+
+Brokers may also be stopped together, as a set. Each partition with replicas on several of them must
+keep min.insync.replicas without all of these; no exception of a topic counts there. That others of
+the set are away then forbids nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence, Set
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..kafka.snapshot import Partition, Quorum, Snapshot
@@ -102,31 +107,74 @@ class Node:
 
 
 def cluster_blockers(
-    snapshot: Snapshot, expected: Expected, policy: Policy, unready: frozenset[int] = NO_NODES
+    snapshot: Snapshot,
+    expected: Expected,
+    policy: Policy,
+    unready: frozenset[int] = NO_NODES,
+    leaving: frozenset[int] = NO_NODES,
 ) -> list[Blocker]:
-    """Return what forbids touching any node; the state of `unready` nodes does not count."""
+    """Return what forbids touching any node; the state of `unready` nodes does not count.
+
+    Replicas on brokers that are `leaving` need not be in sync.
+    """
     return [
         *_identity_blockers(snapshot, expected),
         *_quorum_blockers(snapshot, expected, unready),
         *_broker_blockers(snapshot, expected, unready),
-        *_partition_blockers(snapshot, policy, unready),
+        *_partition_blockers(snapshot, policy, unready, leaving),
         *_replica_count_blockers(snapshot, policy),
     ]
 
 
 def stop_blockers(
-    snapshot: Snapshot, node: Node, expected: Expected, policy: Policy
+    snapshot: Snapshot,
+    node: Node,
+    expected: Expected,
+    policy: Policy,
+    others: frozenset[int] = NO_NODES,
 ) -> list[Blocker]:
     """Return what forbids stopping this node: what forbids touching any, and what would follow.
 
-    An unready node's own state is no reason; the others must still serve without it.
+    An unready node's own state is no reason; the others must still serve without it. `others` are
+    the brokers that are stopped together with it.
     """
-    unready = NO_NODES if node.ready else frozenset({node.id})
+    serving = {broker.id for broker in snapshot.brokers if not broker.fenced}
+    unready = (NO_NODES if node.ready else frozenset({node.id})) | (others - serving)
     return [
-        *cluster_blockers(snapshot, expected, policy, unready),
-        *(_replica_blockers(snapshot, node) if node.broker else []),
+        *cluster_blockers(snapshot, expected, policy, unready, others),
+        *(_replica_blockers(snapshot, node, others) if node.broker else []),
         *(_majority_blockers(snapshot, node.id, expected, policy) if node.controller else []),
     ]
+
+
+def sets(snapshot: Snapshot, brokers: Sequence[int], most: int) -> list[list[int]]:
+    """Return brokers in sets that may be stopped together, in their order, at most `most` in one.
+
+    Each set takes the first broker that is left, and each following one that the partitions can
+    spare beside those in it. Whether a set may be stopped now is asked at the gate of each broker.
+    """
+    of_broker: dict[int, list[Partition]] = defaultdict(list)
+    for partition in snapshot.partitions:
+        for broker in partition.replicas:
+            of_broker[broker].append(partition)
+    remaining, planned = list(brokers), []
+    while remaining:
+        together: list[int] = []
+        for broker in remaining:
+            members = {*together, broker}
+            if len(members) > most:
+                break
+            if not together or all(_spares(item, members) for item in of_broker[broker]):
+                together.append(broker)
+        planned.append(together)
+        remaining = [broker for broker in remaining if broker not in together]
+    return planned
+
+
+def without_topic(snapshot: Snapshot, topic: str) -> Snapshot:
+    """Return a snapshot without the partitions of a topic."""
+    partitions = tuple(item for item in snapshot.partitions if item.topic != topic)
+    return replace(snapshot, partitions=partitions)
 
 
 def order(
@@ -232,7 +280,7 @@ def _broker_blockers(
 
 
 def _partition_blockers(
-    snapshot: Snapshot, policy: Policy, unready: frozenset[int]
+    snapshot: Snapshot, policy: Policy, unready: frozenset[int], leaving: frozenset[int]
 ) -> list[Blocker]:
     affected = {
         partition.name
@@ -241,7 +289,7 @@ def _partition_blockers(
     }
     unaffected = [partition for partition in snapshot.partitions if partition.name not in affected]
     missing = {
-        partition.name: set(partition.replicas) - set(partition.isr) - unready
+        partition.name: set(partition.replicas) - set(partition.isr) - unready - leaving
         for partition in snapshot.partitions
         if policy.strict
     }
@@ -283,21 +331,38 @@ def _has_spare(partition: Partition) -> bool:
     return len(partition.replicas) > partition.min_isr
 
 
-def _replica_blockers(snapshot: Snapshot, node: Node) -> list[Blocker]:
-    last: list[str] = []
-    short: list[str] = []
+def _spares(partition: Partition, members: Set[int]) -> bool:
+    """Return whether a partition serves without these brokers, if several of them have it.
+
+    One that has no in-sync replica on them loses nothing.
+    """
+    several = len(members.intersection(partition.replicas)) > 1
+    return not several or members.isdisjoint(partition.isr) or not _missing(partition, members)
+
+
+def _missing(partition: Partition, members: Set[int]) -> str:
+    """Return the predicate for what a partition lacks without these brokers, empty for nothing."""
+    remaining = set(partition.isr) - members
+    if not remaining:
+        return "last-in-sync"
+    short = len(remaining) < min(partition.min_isr, len(partition.replicas))
+    return "min-isr-without" if short else ""
+
+
+def _replica_blockers(snapshot: Snapshot, node: Node, others: frozenset[int]) -> list[Blocker]:
+    members = others | {node.id}
+    names: dict[str, list[str]] = {"last-in-sync": [], "min-isr-without": [], "": []}
     for partition in snapshot.partitions:
         if node.id not in (partition.replicas if node.ready else partition.isr):
             continue
-        if not _has_spare(partition) and set(partition.isr).issuperset(partition.replicas):
+        alone = others.isdisjoint(partition.replicas)
+        in_sync = set(partition.isr).issuperset(partition.replicas)
+        if alone and in_sync and not _has_spare(partition):
             # It has too few replicas: that is allowed, or named for the whole cluster.
             continue
-        remaining = set(partition.isr) - {node.id}
-        if not remaining:
-            last.append(partition.name)
-        elif len(remaining) < min(partition.min_isr, len(partition.replicas)):
-            short.append(partition.name)
-    return _about_names(snapshot, ("last-in-sync", last), ("min-isr-without", short), node=node.id)
+        names[_missing(partition, members)].append(partition.name)
+    del names[""]
+    return _about_names(snapshot, *names.items(), node=_listed(members))
 
 
 def _majority_blockers(

@@ -111,6 +111,8 @@ class NodeRestart:
     policy: Policy
     forced: bool = False
     """Whether it is restarted even without a mark."""
+    others: frozenset[int] = frozenset()
+    """Brokers that are restarted at the same time."""
     clock: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
 
@@ -167,7 +169,9 @@ class NodeRestart:
         """Return what forbids stopping this node; if it does not serve, only other nodes count."""
         ready = self._serves(snapshot)
         node = gate.Node(self.node.id, self.node.broker, self.node.controller, ready=ready)
-        return gate.stop_blockers(snapshot, node, self.expected, self.policy)
+        if self.others:
+            snapshot = gate.without_topic(snapshot, canary.TOPIC)
+        return gate.stop_blockers(snapshot, node, self.expected, self.policy, self.others)
 
     def _serves(self, snapshot: Snapshot) -> bool:
         """Return whether it serves clients, from all its directories."""

@@ -271,6 +271,85 @@ def test_a_restart_is_shown_with_its_time_and_what_is_left(
     assert [(event["start"], event["end"]) for event in events] == [(101.0, 112.5), (200.0, 210.0)]
 
 
+# Brokers at the same time
+
+
+BROKERS = small.kafka(3, 1, {}, kafka_start_timeout=130)
+SET = ("b1", "b2")
+
+
+@pytest.fixture
+def of_brokers(local_tmp: Path, monkeypatch: pytest.MonkeyPatch) -> Roll:
+    monkeypatch.setattr(roll_node, "die_with_ansible", lambda: None)
+    arguments = ImmutableDict({"inventory": ("inv",), "subset": None, "verbosity": 0})
+    monkeypatch.setattr(context, "CLIARGS", arguments)
+    made = Roll(Tasks(monkeypatch, BROKERS), monkeypatch)
+    names = ["b1", "b2", "b3"]
+    operation.save({**operation.current(""), "plan": names, "left": names, "done": []})
+    return made
+
+
+def test_a_broker_of_a_set_is_judged_with_the_others(of_brokers: Roll) -> None:
+    of_brokers.answers(DONE)
+    of_brokers.take("b1", together=list(SET))
+    ((_, options),) = of_brokers.tasks.calls
+    assert options["others"] == [2]
+    assert options["node"]["peers"] == ["b3:9092", "c1:9093"], "none that may be away"
+    assert options["operation"]["node"] == "b1, b2"
+    record = operation.current("")
+    assert (record["node"], record["done"], record["left"]) == ("b2", ["b1"], ["b2", "b3"])
+
+
+def test_what_another_broker_of_the_set_has_recorded_meanwhile_stays(of_brokers: Roll) -> None:
+    def finish_the_other(name: str, args: Answer) -> Answer:
+        del name, args
+        record = operation.current("")
+        operation.save({**record, "done": ["b2"], "left": ["b1", "b3"], "reason": ""})
+        return DONE
+
+    of_brokers.tasks.module = finish_the_other
+    of_brokers.take("b1", together=list(SET))
+    assert operation.current("")["done"] == ["b2", "b1"]
+    assert operation.current("")["left"] == ["b3"]
+
+
+def test_a_broker_whose_set_went_wrong_is_not_stopped_any_more(of_brokers: Roll) -> None:
+    failed = answer("start", start_failed="no such class", restored=["/etc/a"])
+    stopped = {"gate": 1.0, "stop": 1.0}
+    of_brokers.answers(failed, answer("done", seconds=stopped))
+    first = of_brokers.take("b1", together=list(SET))
+    assert (first["restored"], first["waiting_nodes"]) == (["/etc/a"], ["b3"])
+    second = of_brokers.take("b2", together=list(SET))
+    assert of_brokers.names() == ["kafka_restart"] * 2, "b2 was not touched"
+    assert second["waiting_nodes"] == ["b3", "b2"], "its files are restored like those of b3"
+    assert "not stopped" in second["stopped"]
+    record = operation.current("")
+    assert record["reason"].startswith("b1: ")
+    assert "b2" not in record["reason"]
+    assert of_brokers.take("b3")["skipped"]
+
+
+def test_each_broker_of_a_set_that_goes_wrong_is_in_the_record(of_brokers: Roll) -> None:
+    def both_fail(name: str, args: Answer) -> Answer:
+        del name
+        if args["phase"] == "gate":
+            return answer("start")
+        operation.save({**operation.current(""), "reason": "b2: no such class"})
+        return answer("start", start_failed="no such class")
+
+    of_brokers.tasks.module = both_fail
+    of_brokers.take("b1", together=list(SET))
+    assert [line[:3] for line in operation.current("")["reason"].splitlines()[:2]] == ["b2:", "b1:"]
+
+
+def test_the_last_set_extends_the_time_until_the_record_is_stale(of_brokers: Roll) -> None:
+    of_brokers.answers(DONE, DONE, DONE)
+    for node, together in (("b3", ["b3"]), ("b1", list(SET)), ("b2", list(SET))):
+        of_brokers.take(node, together=together)
+    quiet = [args["operation"]["quiet_seconds"] for _, args in of_brokers.tasks.calls]
+    assert quiet == [QUIET_SECONDS, QUIET_SECONDS + 130, QUIET_SECONDS + 130]
+
+
 def test_a_host_that_is_lost_while_it_reboots_is_no_failure_of_the_task(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -14,6 +14,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.host.operation_
     RUNNING,
 )
 from ansible_collections.millrace.streaming.plugins.plugin_utils import operation
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.cluster import Cluster
 
 from tests.unit.actions.bare_task import Tasks
 from tests.unit.cluster import small
@@ -135,8 +136,63 @@ def test_nodes_are_in_the_order_of_the_gate(
     racks = {"b1": "b", "b2": "a", "b3": "b"}
     cluster = small.kafka(3, 3, {name: {"kafka_rack": rack} for name, rack in racks.items()})
     nodes = {name: node(running=name not in down) for name in cluster.kafka}
-    ordered = roll_plan.order(cluster, list(nodes), nodes, now, backwards=backwards)
-    assert ordered == expected
+    members = roll_plan.gate_nodes(cluster, list(nodes), nodes, now)
+    assert roll_plan.order(cluster, members, now, backwards=backwards) == expected
+
+
+# Which brokers go together
+
+
+RACKS = {f"b{number}": {"kafka_rack": "ab"[number % 2]} for number in range(1, 5)}
+SERVING = health(1, 2, 3, 4, leader=11)
+
+
+def stages(cluster: Cluster, now: dict[str, Any], *, backwards: bool = False) -> list[Any]:
+    nodes = {name: node() for name in cluster.kafka}
+    members = roll_plan.gate_nodes(cluster, list(nodes), nodes, now)
+    names = roll_plan.order(cluster, members, now, backwards=backwards)
+    parts = roll_plan.stages(names, roll_plan.groups(cluster, members))
+    return [(" ".join(part.names), part.most) for part in parts]
+
+
+@pytest.mark.parametrize(
+    ("parallel", "now", "backwards", "expected"),
+    [
+        ("1", SERVING, False, [("c2 c3 c1 b2 b4 b1 b3", 1)]),
+        ("rack", SERVING, False, [("c2 c3 c1", 1), ("b2 b4", 4), ("b1 b3", 4)]),
+        ("rack", SERVING, True, [("b2 b4", 4), ("b1 b3", 4), ("c2 c3 c1", 1)]),
+        (2, SERVING, False, [("c2 c3 c1", 1), ("b2 b4", 2), ("b1 b3", 2)]),
+        # Those that do not serve make no set with those that do.
+        (
+            "rack",
+            health(1, 2, 3, 4, leader=11, fenced=(2,)),
+            False,
+            [("b2 c2 c3 c1 b4", 1), ("b1 b3", 4)],
+        ),
+        ("rack", {}, False, [("b2 b4", 4), ("b1 b3", 4), ("c1 c2 c3", 1)]),
+    ],
+)
+def test_brokers_of_a_rack_are_a_stage_where_the_inventory_says_so(
+    parallel: object, now: dict[str, Any], backwards: bool, expected: list[Any]
+) -> None:
+    cluster = small.kafka(4, 3, RACKS, kafka_roll_parallel=parallel)
+    assert stages(cluster, now, backwards=backwards) == expected
+
+
+def test_without_racks_all_brokers_are_one_stage() -> None:
+    cluster = small.kafka(4, 1, kafka_roll_parallel=2)
+    assert stages(cluster, SERVING) == [("c1", 1), ("b1 b2 b3 b4", 2)]
+
+
+def test_what_may_be_the_controller_goes_alone() -> None:
+    names = ["k1", "k2", "k3"]
+    ids = {name: {"kafka_node_id": id_} for id_, name in enumerate(names, start=1)}
+    combined = {"kafka_brokers": names, "kafka_controllers": names}
+    for groups in (combined, {"kafka_brokers": names, "zookeeper": ["z1"]}):
+        hosts = {**ids, "z1": {"zookeeper_id": 1}}
+        of_groups = {name: hosts[name] for members in groups.values() for name in members}
+        cluster = small.cluster(groups, of_groups, kafka_roll_parallel=3, kafka_version="3.9.2")
+        assert [most for _, most in stages(cluster, health(1, 2, 3, leader=1))] == [1]
 
 
 def test_a_node_with_a_failed_directory_needs_a_restart_and_goes_first(
@@ -159,7 +215,8 @@ def test_a_node_with_a_failed_directory_needs_a_restart_and_goes_first(
 
 def test_without_an_answer_no_combined_node_is_taken_for_the_active_controller() -> None:
     nodes = {name: node() for name in COMBINED.kafka}
-    ordered = roll_plan.order(COMBINED, list(nodes), nodes, {}, backwards=False)
+    members = roll_plan.gate_nodes(COMBINED, list(nodes), nodes, {})
+    ordered = roll_plan.order(COMBINED, members, {}, backwards=False)
     assert ordered == ["k1", "k2", "k3"]
 
 
@@ -167,7 +224,8 @@ def test_on_zookeeper_the_controller_goes_last() -> None:
     cluster = small.kafka(3, 0)
     nodes = {name: node() for name in cluster.kafka}
     now = health(1, 2, 3, leader=2)
-    ordered = roll_plan.order(cluster, list(nodes), nodes, now, backwards=False)
+    members = roll_plan.gate_nodes(cluster, list(nodes), nodes, now)
+    ordered = roll_plan.order(cluster, members, now, backwards=False)
     assert ordered == ["b1", "b3", "b2"]
 
 

@@ -403,6 +403,21 @@ def test_a_quorum_that_node_0_leads_has_a_leader() -> None:
     assert not_ready_reasons(state(quorum=Quorum(0, 5, voters)), CONTROLLER) == []
 
 
+def test_a_broker_that_goes_with_others_does_not_wait_for_them(rig: Rig) -> None:
+    away = cluster(isr=(1, 2, 3))
+    brokers = (*away.brokers[:2], dataclasses.replace(away.brokers[2], fenced=True))
+    partitions = (
+        partition("t", replicas=(1, 2)),
+        partition("u", replicas=(1, 3), isr=(1,), min_isr=1),
+        partition(canary.TOPIC, replicas=(2, 3), isr=(2,), min_isr=1),
+    )
+    snapshot = dataclasses.replace(away, brokers=brokers, partitions=partitions)
+    policy = Policy(allow_outage=frozenset("*"))
+    restart = rig.restart(BROKER, policy)
+    assert restart.blockers(snapshot)
+    assert dataclasses.replace(restart, others=frozenset({3})).blockers(snapshot) == []
+
+
 def test_the_canary_waits_until_the_broker_leads_its_partition(rig: Rig) -> None:
     rig.cluster.led = None
     progress = rig.run("canary")

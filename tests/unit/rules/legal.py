@@ -269,5 +269,12 @@ CASES: list[Legal] = [
     ),
     ("min-isr", "one of one", one_node),
     ("rack-missing", "none", lambda d: d.racks("", "", "")),
+    (
+        "roll-parallel",
+        "rack",
+        lambda d: d.racks("a", "b", "c").variable("kafka_roll_parallel", "rack"),
+    ),
+    ("roll-parallel", "a number", lambda d: d.variable("kafka_roll_parallel", 3)),
+    ("roll-parallel", "one on ZooKeeper", lambda d: d.zookeeper_mode()),
     ("rack-too-few", "three", lambda d: d.racks("north", "east", "west")),
 ]

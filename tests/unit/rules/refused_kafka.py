@@ -213,6 +213,37 @@ CASES: list[Case] = [
         lambda d: d.racks("north", "", "west"),
         ("k2 has no rack (k1 in north and k3 in west)", "Set kafka_rack on k2"),
     ),
+    *(
+        (
+            "roll-parallel",
+            name,
+            lambda d, v=value: d.racks("a", "b", "c").variable("kafka_roll_parallel", v),
+            (
+                f"'{value}' is neither rack nor a number",
+                "kafka_roll_parallel",
+                "Set rack, or how many",
+            ),
+        )
+        for name, value in (
+            ("nothing", 0),
+            ("less than nothing", -2),
+            ("a word", "racks"),
+            ("part of a broker", "1.5"),
+            ("empty", ""),
+        )
+    ),
+    (
+        "roll-parallel",
+        "without racks",
+        lambda d: d.variable("kafka_roll_parallel", "rack"),
+        ("It is rack, but no broker has one", "Set kafka_rack on every broker"),
+    ),
+    (
+        "roll-parallel",
+        "on ZooKeeper",
+        lambda d: d.zookeeper_mode().variable("kafka_roll_parallel", 2),
+        ("On ZooKeeper one of the brokers is the controller", "Set kafka_roll_parallel: 1"),
+    ),
     (
         "rack-too-few",
         "two for three",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from ...cluster.cluster import Cluster
 from ...cluster.module_options import Operations, Options
@@ -74,7 +74,7 @@ def _kafka_restart(node: KafkaNode, cluster: Cluster) -> Options:
             "ports": [listener.port for listener in node.listeners.all],
             "data_dirs": node.data_dirs,
             "replication": node.replication_factor,
-            "peers": _peers(node),
+            "peers": peers(node),
         },
     }
 
@@ -90,6 +90,10 @@ def limits(node: KafkaNode) -> Mapping[str, float]:
         "start": settings["kafka_start_timeout"],
         "ready": settings["kafka_isr_timeout"],
     }
+
+
+def _kafka_sets(node: KafkaNode, _: Cluster) -> Options:
+    return {"bootstrap": node.clients.other_brokers_first}
 
 
 def _kafka_rebalance(node: KafkaNode, cluster: Cluster) -> Options:
@@ -198,19 +202,20 @@ def _as_service_user(node: KafkaNode) -> Options:
     }
 
 
-def _peers(node: KafkaNode) -> list[str]:
-    """Return the addresses of all other nodes."""
+def peers(node: KafkaNode, others: Collection[int | None] = ()) -> list[str]:
+    """Return the addresses of all nodes but this one and `others`, which are node ids."""
     brokers = zip(node.clients.bootstrap, (peer.id for peer in node.brokers), strict=False)
     voters = zip(node.quorum.addresses, (peer.id for peer in node.voters), strict=False)
-    peers = [*brokers, *voters]
-    own_addresses = {address for address, node_id in peers if node_id == node.id}
-    return list(dict.fromkeys(address for address, _ in peers if address not in own_addresses))
+    all_addresses = [*brokers, *voters]
+    omitted = {address for address, id_ in all_addresses if id_ in (node.id, *others)}
+    return list(dict.fromkeys(address for address, _ in all_addresses if address not in omitted))
 
 
 OPERATIONS: Operations = {
     "kafka_contents": _expected,
     "kafka_health": _kafka_health,
     "kafka_restart": _kafka_restart,
+    "kafka_sets": _kafka_sets,
     "kafka_rebalance": _kafka_rebalance,
     "kafka_decommission": _kafka_decommission,
     "kafka_storage": _kafka_storage,

@@ -51,6 +51,8 @@ AUTHORIZER_LOG = "/var/log/kafka/authorizer.log"
 """What the authorizer denied, as roles/kafka/files/log4j*.* write it."""
 SERVER_PROPERTIES = "/etc/kafka/server.properties"
 CLIENT_PROPERTIES = "/etc/kafka/client.properties"
+RACK = "rack"
+"""The value of kafka_roll_parallel for all brokers of a rack."""
 
 # Keys that only Millrace writes, with the variable that sets each.
 OWNED: Mapping[str, str] = {
@@ -142,6 +144,14 @@ class KafkaNode(Server, Certified):
     def id(self) -> int | None:
         """The node id, None where none or no number is set."""
         return integer(self.settings["kafka_node_id"])
+
+    @property
+    def most_together(self) -> int:
+        """How many brokers a roll may restart at the same time, this one among them."""
+        if self.is_controller or not self.voters:
+            return 1
+        setting = self.settings["kafka_roll_parallel"]
+        return len(self.brokers) if setting == RACK else int(setting)
 
     @property
     def is_broker(self) -> bool:

@@ -10,8 +10,15 @@ from .....module_utils.formats import goal_options
 from .....module_utils.formats.values import listing
 from ....cluster.cluster import Cluster
 from ....rules.engine import Finding, Findings, rule
-from ....rules.shared import brokers, falls_back_to_default, nodes, place, shared_values
-from ..node import KafkaNode
+from ....rules.shared import (
+    brokers,
+    falls_back_to_default,
+    holders,
+    nodes,
+    place,
+    shared_values,
+)
+from ..node import RACK, KafkaNode
 
 _FACTORS = (
     "default.replication.factor",
@@ -24,6 +31,7 @@ _MIN_ISR = {
     "transaction.state.log.min.isr": "transaction.state.log.replication.factor",
     "share.coordinator.state.topic.min.isr": "share.coordinator.state.topic.replication.factor",
 }
+_PARALLEL = re.compile(rf"{RACK}|[1-9][0-9]{{0,5}}")
 
 
 @rule("replication-factor")
@@ -81,6 +89,26 @@ def _rack_spelling(cluster: Cluster) -> Findings:
             problem = f"The racks {listing(spellings)} differ only in how {alike} is written."
             fix = f"Set kafka_rack of all of {listing(brokers_there)} to one of them."
             yield Finding(problem, fix, hosts=tuple(brokers_there))
+
+
+@rule("roll-parallel", where="kafka_roll_parallel")
+def _roll_parallel(cluster: Cluster) -> Findings:
+    """A roll must know which brokers it may restart at the same time: those of a rack, or a number of
+    them, and none that may be the cluster's controller.
+    """
+    values = {name: node.settings["kafka_roll_parallel"] for name, node in brokers(cluster)}
+    wrong = {name: value for name, value in values.items() if not _PARALLEL.fullmatch(value)}
+    for value, names in holders(wrong).items():
+        fix = "Set rack, or how many brokers may be restarted at the same time: 1, 2, 3 ..."
+        yield Finding(f"{value!r} is neither rack nor a number from 1.", fix, hosts=tuple(names))
+    several = tuple(name for name, value in values.items() if name not in wrong and value != "1")
+    if several and not cluster.controllers:
+        problem = "On ZooKeeper one of the brokers is the controller, so they go one at a time."
+        yield Finding(problem, "Set kafka_roll_parallel: 1, or remove it.", hosts=several)
+    by_rack = tuple(name for name in several if values[name] == RACK)
+    if by_rack and {*_racks(cluster).values()} == {""}:
+        fix = "Set kafka_rack on every broker, or kafka_roll_parallel to a number."
+        yield Finding("It is rack, but no broker has one.", fix, hosts=by_rack)
 
 
 def _plain(rack: str) -> str:
