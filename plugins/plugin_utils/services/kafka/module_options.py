@@ -200,6 +200,8 @@ OPERATIONS: Operations = {
     "kafka_restart": _kafka_restart,
     "kafka_rebalance": _kafka_rebalance,
     "kafka_decommission": _kafka_decommission,
+    "kafka_replace": _expected,
+    "kafka_remove_voter": _kafka_decommission,
     "kafka_storage": _kafka_storage,
     "kafka_voter": _kafka_voter,
     "kafka_features": _kafka_features,
