@@ -42,19 +42,15 @@ class ActionModule(Moves):
 
     def _node(self, *, running: bool) -> dict[str, Any]:
         """Return who is replaced, and which of its directories the inspection found empty."""
-        node = self.cluster.kafka[self.host]
+        node = module_options.of_module(self.name, self.cluster, self.host)["node"]
         answer = inventory.plain(self.variables.get(run.INSPECTION, {}))
         disks = answer.get("inspection", {}).get("disks", {})
         formatted = {item["path"] for item in disks.get("directories", []) if item.get("meta")}
-        directories = dict.fromkeys(path for _, path in node.data_directories)
-        return {
-            "id": node.id,
-            "host": self.host,
-            "broker": node.is_broker,
-            "controller": node.is_controller,
-            "running": running,
-            "empty": [path for path in directories if path not in formatted],
-        }
+        directories = dict.fromkeys(
+            path for _, path in self.cluster.kafka[self.host].data_directories
+        )
+        empty = [path for path in directories if path not in formatted]
+        return {**node, "host": self.host, "running": running, "empty": empty}
 
     def _follow(self) -> dict[str, Any]:
         carried: dict[str, Any] = {}

@@ -11,6 +11,7 @@ import pytest
 from ansible_collections.millrace.streaming.plugins.action import kafka_replace
 from ansible_collections.millrace.streaming.plugins.plugin_utils import operation, run
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster import module_options
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.cluster import Cluster
 
 from tests.unit.actions.bare_task import Tasks
 from tests.unit.cluster import small
@@ -24,11 +25,17 @@ SAID: list[str] = []
 @pytest.fixture
 def tasks(local_tmp: Path, monkeypatch: pytest.MonkeyPatch) -> Tasks:
     monkeypatch.setattr(kafka_replace, "die_with_ansible", lambda: None)
-    monkeypatch.setattr(module_options, "of_module", lambda *args: {"bootstrap": [args[-1]]})
+    monkeypatch.setattr(module_options, "of_module", of_module)
     monkeypatch.setattr(kafka_replace.ActionModule, "_say", lambda _, text: SAID.append(text))
     SAID.clear()
     operation.current("replace")
     return Tasks(monkeypatch, CLUSTER)
+
+
+def of_module(_: str, cluster: Cluster, host: str) -> Answer:
+    node = cluster.kafka[host]
+    roles = {"broker": node.is_broker, "controller": node.is_controller}
+    return {"bootstrap": [host], "node": {"id": node.id, **roles}}
 
 
 def answering(*answers: Answer) -> Callable[[str, Answer], Answer]:
