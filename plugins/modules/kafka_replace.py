@@ -161,21 +161,19 @@ class Replacement:
             time.sleep(POLL_SECONDS)
 
     def plan(self, snapshot: Snapshot, reasons: list[str]) -> replacement.Plan:
-        """Return the plan; traffic is measured only where it may be carried out."""
+        """Return the plan; brokers are asked for sizes only where it may be carried out."""
+        if reasons:
+            return replacement.make_plan(snapshot, self.node, {}, reasons)
         directories = rebalance.read_directories(self.cluster, snapshot)
         rates = None
-        if (
-            not reasons
-            and self.params["measure"] > 0
-            and replacement.missing(snapshot, self.node.id)
-        ):
+        if self.params["measure"] > 0 and replacement.missing(snapshot, self.node.id):
             rates = rebalance.measure(self.cluster, snapshot, directories, self.params["measure"])
         sizes = {
             broker: {name: size for item in listed for name, size in item.sizes.items()}
             for broker, listed in directories.items()
         }
         return replacement.make_plan(
-            snapshot, self.node, sizes, reasons, rates=rates, rate=self.params["rate"]
+            snapshot, self.node, sizes, rates=rates, rate=self.params["rate"]
         )
 
     def follow(self) -> dict[str, Any]:
