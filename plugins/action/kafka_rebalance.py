@@ -86,11 +86,13 @@ class ActionModule(Action):
         if operation.has_begun():
             operation.save({**operation.current(""), **steps})
 
-    def _slice(self, options: Mapping[str, Any]) -> dict[str, Any]:
+    def _slice(
+        self, options: Mapping[str, Any], quiet_seconds: float = QUIET_SECONDS
+    ) -> dict[str, Any]:
         """Call the module for a slice, with the record that keeps the lock."""
         locked: dict[str, Any] = {}
         if operation.has_begun():
-            locked = {"operation": {**operation.current(""), "quiet_seconds": QUIET_SECONDS}}
+            locked = {"operation": {**operation.current(""), "quiet_seconds": quiet_seconds}}
         arguments = {"slice": SLICE_SECONDS, **self._options, **options, **locked}
         try:
             return self.call(arguments)

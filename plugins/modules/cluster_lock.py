@@ -22,8 +22,13 @@ options:
     elements: dict
     default: []
   leaving:
-    description: Host of a broker that is to leave the cluster. The operation is refused where that
+    description: Host of a node that is to leave the cluster. The operation is refused where that
       cannot be done.
+    type: str
+    default: ""
+  replaced:
+    description: Host of a node that gets a new machine, or empty disks, and is the only one of the
+      play.
     type: str
     default: ""
 attributes:
@@ -46,4 +51,10 @@ host:
   description: The host where the module of the operation runs.
   returned: always
   type: str
+node_id:
+  description: Node id of O(leaving), with C(broker) and C(controller) as its roles. Also
+    C(vote_ends_first), which says whether a controller of its version leaves the quorum before it
+    is stopped.
+  returned: always
+  type: int
 """

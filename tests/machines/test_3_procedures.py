@@ -98,7 +98,7 @@ def test_a_host_is_unreachable(operator: Operator, replicated: str) -> None:
     first, *_, last = operator.topology.group("kafka_brokers")
     operator.names = {
         "ssh ansible@k2": login(operator.topology, last),
-        "--limit k2": f"--limit {last}",
+        "-e node=k2": f"-e node={last}",
         "!k2": f"!{last}",
     }
     [look] = guide.commands("1. What does not answer", UNREACHABLE)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -148,6 +149,24 @@ def _unregister_broker() -> tuple[Any, Any]:
         _field("ErrorMessage", "string", nullable=True),
     )
     return _messages("UnregisterBroker", 64, "0", (_field("BrokerId", "int32"),), response)
+
+
+def remove_raft_voter(node_id: int, directory: uuid.UUID) -> Any:
+    """Return the request that takes a controller out of its quorum (RemoveRaftVoter, KIP-853)."""
+    request, _ = _remove_raft_voter()
+    return request(cluster_id=None, voter_id=node_id, voter_directory_id=directory)
+
+
+@functools.cache
+def _remove_raft_voter() -> tuple[Any, Any]:
+    """Return the classes of request and answer."""
+    request = (
+        _field("ClusterId", "string", nullable=True),
+        _field("VoterId", "int32"),
+        _field("VoterDirectoryId", "uuid"),
+    )
+    response = (_field("ThrottleTimeMs", "int32"), *_ERROR)
+    return _messages("RemoveRaftVoter", 81, "0", request, response)
 
 
 def _messages(

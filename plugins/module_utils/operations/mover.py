@@ -297,6 +297,16 @@ def marked_topics(throttles: Throttles) -> list[str]:
     ]
 
 
+def remove_other_rates(replicas: Replicas) -> str:
+    """Remove rates that brokers have for themselves, which would override that of the moves.
+
+    Kafka's own tool sets these and leaves them (KIP-73). Returns why one cannot be removed.
+    """
+    serving = [item.id for item in replicas.snapshot().brokers if not item.fenced]
+    rates = replicas.throttles([], serving).rates
+    return "; ".join(filter(None, map(replicas.remove_rates, sorted(rates))))
+
+
 def remove_throttles(replicas: Replicas, throttles: Throttles) -> list[str]:
     """Remove the throttles that a mover has set; return what could not be removed."""
     refused = replicas.throttle_topics(dict.fromkeys(marked_topics(throttles)))
@@ -434,15 +444,7 @@ class Mover:
         self._throttled = number
 
     def _end_other_rates(self) -> str:
-        """Remove rates that brokers have for themselves, which would override that of the moves.
-
-        Kafka's own tool sets these and leaves them (KIP-73). Returns why one cannot be removed.
-        """
-        if self._throttled is not None:
-            return ""
-        serving = [item.id for item in self.replicas.snapshot().brokers if not item.fenced]
-        rates = self.replicas.throttles([], serving).rates
-        return "; ".join(filter(None, map(self.replicas.remove_rates, sorted(rates))))
+        return remove_other_rates(self.replicas) if self._throttled is None else ""
 
     def _start(self, pending: Sequence[Move]) -> None:
         self._choose_disks(pending)

@@ -1,4 +1,4 @@
-"""How a controller that is not a voter of its dynamic quorum becomes one (KIP-853).
+"""How a controller becomes a voter of its dynamic quorum, and leaves it (KIP-853).
 
 Pure: the caller asks the cluster and runs the commands. A voter is its node id with the directory
 id of its disk: with another disk it is another voter, since its log and its votes are lost.
@@ -6,13 +6,15 @@ id of its disk: with another disk it is another voter, since its log and its vot
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ..formats.properties import escape_key, escape_value, parse_properties
 from ..formats.uuids import ZERO, kafka_text
-from .gate import MAX_LAG
+from ..kafka.snapshot import Quorum
+from .gate import MAX_LAG, caught_up
 
 _TOOL = "org.apache.kafka.tools.MetadataQuorumCommand"
 # What the tool reads of a node's configuration to add it; the rest may hold the server's secrets.
@@ -119,6 +121,58 @@ def tool_config(server: str, client: str) -> str:
     node = parse_properties(server)
     keys = {key: node[key] for key in _OWN_KEYS if key in node} | parse_properties(client)
     return "".join(f"{escape_key(key)}={escape_value(value)}\n" for key, value in keys.items())
+
+
+def voter_directory(log: Mapping[str, Any], node_id: int) -> str:
+    """Return the directory id of a voter as the answer about the quorum has it, empty for none."""
+    return next(
+        (
+            str(voter.get("replica_directory_id") or uuid.UUID(int=0))
+            for voter in log["current_voters"]
+            if _id(voter) == node_id
+        ),
+        "",
+    )
+
+
+def removal_reason(quorum: Quorum, node_id: int, directory: str) -> str:
+    """Return why a voter cannot leave its dynamic quorum, empty if it can.
+
+    The others must go on without it: a majority of them is caught up.
+    """
+    if uuid.UUID(directory).int == 0:
+        return (
+            "the quorum is static, or has become dynamic just now: it knows no directory id of "
+            "this controller. Replace its machine with replace.yml instead"
+        )
+    others = {voter.id for voter in quorum.voters} - {node_id}
+    if not others:
+        return "it is the only controller: add others first"
+    if quorum.leader_id < 0:
+        return "the controllers have no leader: start a majority of them"
+    caught = caught_up(quorum) & others
+    majority = len(others) // 2 + 1
+    if len(caught) >= majority:
+        return ""
+    late = ", ".join(str(voter) for voter in sorted(others - caught))
+    return (
+        f"of the {len(others)} controllers that are left only {len(caught)} are caught up, not "
+        f"{majority}: start {late} first, or remove a dead one instead"
+    )
+
+
+def removal_lines(quorum: Quorum, node_id: int) -> list[str]:
+    """Return what becomes of the quorum, for a reader."""
+    left = sorted({voter.id for voter in quorum.voters} - {node_id})
+    lines = [f"controller {node_id} leaves the quorum: {', '.join(map(str, left))} carry it then"]
+    if len(left) % 2 == 0:
+        lines.append(
+            f"{len(left)} controllers tolerate no more failures than {len(left) - 1}: remove one "
+            "more, or add one"
+        )
+    if len(left) == 1:
+        lines.append("one controller tolerates no failure")
+    return lines
 
 
 def _id(replica: Mapping[str, Any]) -> int:

@@ -11,6 +11,7 @@ import pytest
 from ansible_collections.millrace.streaming.plugins.action import cluster_lock, kafka_rebalance
 from ansible_collections.millrace.streaming.plugins.plugin_utils import operation
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster import module_options
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.cluster import Cluster
 
 from tests.unit.actions.bare_task import Tasks
 from tests.unit.actions.test_roll_plan import node
@@ -122,25 +123,54 @@ def test_another_operation_that_lives_refuses_it(tasks: Tasks) -> None:
     assert "rolling_restart" in judge(tasks, nodes)["refused"]
 
 
-def test_who_is_no_broker_cannot_leave(tasks: Tasks) -> None:
+def test_who_is_no_node_cannot_leave(tasks: Tasks) -> None:
     nodes = {name: node() for name in CLUSTER.kafka}
     refused = judge(tasks, nodes, leaving="nobody")["refused"]
-    assert "nobody is not a Kafka broker of the inventory" in refused
+    assert "nobody is not a Kafka host of the inventory" in refused
 
 
-@pytest.mark.parametrize(("leaving", "text"), [("c1", "is a controller and no broker"), ("b1", "")])
-def test_a_broker_can_leave_and_does_not_work_itself(tasks: Tasks, leaving: str, text: str) -> None:
+@pytest.mark.parametrize(("leaving", "controller"), [("c1", True), ("b1", False)])
+def test_a_node_can_leave_and_does_not_work_itself(
+    tasks: Tasks, leaving: str, controller: bool
+) -> None:
     result = judge(tasks, {name: node() for name in CLUSTER.kafka}, leaving=leaving)
-    assert text in result["refused"]
-    assert bool(result["refused"]) is bool(text)
+    assert result["refused"] == ""
+    assert (result["controller"], result["broker"]) == (controller, not controller)
+    assert result["vote_ends_first"]
     assert result["host"] != leaving
 
 
-def test_a_combined_node_cannot_leave_with_its_vote() -> None:
-    names = ["k1", "k2", "k3"]
-    combined = small.cluster(
-        {"kafka_brokers": names, "kafka_controllers": names},
-        {name: {"kafka_node_id": id_} for id_, name in enumerate(names, start=1)},
+def combined(*names: str, **settings: object) -> Cluster:
+    return small.cluster(
+        {"kafka_brokers": list(names), "kafka_controllers": list(names)},
+        {name: {"kafka_node_id": id_, **settings} for id_, name in enumerate(names, start=1)},
     )
-    assert "is a controller too" in cluster_lock.refusal(combined, "k1", "k2")
-    assert "no other broker" in cluster_lock.refusal(combined, "", "")
+
+
+def test_a_static_quorum_and_an_only_controller_keep_their_members() -> None:
+    three = ("k1", "k2", "k3")
+    assert cluster_lock.refusal(combined(*three), "k1", "k2") == ""
+    static = combined(*three, kafka_quorum="static")
+    assert "is a controller of a static quorum" in cluster_lock.refusal(static, "k1", "k2")
+    assert "only controller" in cluster_lock.refusal(combined("k1"), "k1", "k2")
+    assert "no other broker" in cluster_lock.refusal(combined(*three), "", "")
+
+
+def test_before_4_1_a_controller_is_stopped_first() -> None:
+    old = combined("k1", "k2", "k3", kafka_version="3.9.2")
+    assert cluster_lock.departure(old, "k1") == {
+        "node_id": 1,
+        "broker": True,
+        "controller": True,
+        "vote_ends_first": False,
+    }
+
+
+def test_the_only_host_of_the_play_is_replaced_from_another_broker(tasks: Tasks) -> None:
+    names = [name for name in CLUSTER.kafka if name != "b1"]
+    others = [{"item": name, **node()} for name in names]
+    result = judge(tasks, {"b1": node()}, other_nodes=others, replaced="b1")
+    assert (result["lock"], result["refused"], result["host"]) == ("taken", "", "b2")
+    none = [answer for answer in others if str(answer["item"]).startswith("c")]
+    refused = judge(tasks, {"b1": node()}, other_nodes=none, replaced="b1")["refused"]
+    assert "no other broker of the inventory can be reached" in refused

@@ -14,10 +14,12 @@ import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.formats.properties import (
     parse_properties,
 )
+from ansible_collections.millrace.streaming.plugins.module_utils.kafka.snapshot import Quorum
 from ansible_collections.millrace.streaming.plugins.module_utils.operations import voter
 from ansible_collections.millrace.streaming.plugins.module_utils.operations.voter import Step
 
 from tests.unit.module_runner import run_module
+from tests.unit.operations.gate_cases import voters
 
 Run = Callable[..., dict[str, Any]]
 
@@ -83,6 +85,47 @@ def test_when_a_node_can_be_added(observers: Any, leader: int, expected: str) ->
     reason = voter.not_ready_reason(log({2: OTHER}, *observers, leader=leader), 1, text(NEW))
     assert expected in reason
     assert bool(reason) == bool(expected)
+
+
+@pytest.mark.parametrize(
+    ("members", "node", "directory", "reason"),
+    [
+        (voters(0, 0, 0), 3, NEW, ""),
+        (voters(0, 0, 0), 1, NEW, ""),
+        (voters(0, 0, 60_000), 3, NEW, ""),
+        (voters(0, 0, 60_000), 2, NEW, "only 1 are caught up, not 2: start 3 first"),
+        (voters(0, 0), 2, NEW, ""),
+        (voters(0, 60_000), 1, NEW, "only 0 are caught up, not 1: start 2 first"),
+        (voters(0, 0, 0, 0, None), 4, NEW, ""),
+        (voters(0, 0, None, None), 2, NEW, "only 1 are caught up, not 2: start 3, 4 first"),
+        (voters(0), 1, NEW, "the only controller"),
+        (voters(0, 0, 0, leader=-1), 3, NEW, "no leader"),
+        (voters(0, 0, 0), 3, STATIC, "the quorum is static"),
+    ],
+)
+def test_a_vote_ends_only_where_the_others_go_on(
+    members: Quorum, node: int, directory: str, reason: str
+) -> None:
+    text_ = voter.removal_reason(members, node, directory)
+    assert reason in text_
+    assert bool(text_) == bool(reason)
+
+
+def test_what_becomes_of_a_quorum_is_said() -> None:
+    assert voter.removal_lines(voters(0, 0, 0, 0), 4) == [
+        "controller 4 leaves the quorum: 1, 2, 3 carry it then"
+    ]
+    even = voter.removal_lines(voters(0, 0, 0), 2)
+    assert even[1].startswith("2 controllers tolerate no more failures than 1")
+    assert voter.removal_lines(voters(0, 0), 2)[1] == "one controller tolerates no failure"
+
+
+def test_the_directory_of_a_voter_is_the_one_that_the_quorum_knows() -> None:
+    answer = log({1: OLD, 2: OTHER}, replica(3, NEW))
+    assert voter.voter_directory(answer, 1) == OLD
+    assert voter.voter_directory(answer, 3) == "", "an observer"
+    old = {"current_voters": [{"replica_id": 1, "log_end_offset": 5}]}
+    assert voter.voter_directory(old, 1) == STATIC
 
 
 def test_kafkas_tool_gets_the_node_and_its_client_and_no_secret_of_the_server() -> None:

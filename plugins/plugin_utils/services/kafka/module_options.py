@@ -104,6 +104,11 @@ def _kafka_decommission(node: KafkaNode, _: Cluster) -> Options:
     return {"bootstrap": node.clients.other_brokers_first}
 
 
+def _kafka_replace(node: KafkaNode, cluster: Cluster) -> Options:
+    replaced = {"id": node.id, "broker": node.is_broker, "controller": node.is_controller}
+    return {**_expected(node, cluster), "node": replaced}
+
+
 def _kafka_storage(node: KafkaNode, _: Cluster) -> Options:
     return {
         **_as_service_user(node),
@@ -218,6 +223,8 @@ OPERATIONS: Operations = {
     "kafka_sets": _kafka_sets,
     "kafka_rebalance": _kafka_rebalance,
     "kafka_decommission": _kafka_decommission,
+    "kafka_replace": _kafka_replace,
+    "kafka_remove_voter": _kafka_decommission,
     "kafka_storage": _kafka_storage,
     "kafka_voter": _kafka_voter,
     "kafka_features": _kafka_features,
