@@ -18,7 +18,7 @@ from ..module_utils.kafka.snapshot import Snapshot
 from ..module_utils.operations import mover, options, rebalance, replacement
 from ..module_utils.operations.mover import MoverError, Replicas
 from ..module_utils.operations.options import FailedError
-from ..module_utils.operations.placement.throttle import UNMEASURED
+from ..module_utils.operations.placement.throttle import LEAST
 from ..module_utils.operations.replacement import Node, Refill
 
 DOCUMENTATION = r"""
@@ -182,7 +182,7 @@ class Replacement:
         work = Refill(
             self.replicas,
             self.node.id,
-            self.params["rate"] or UNMEASURED,
+            self.params["rate"] or LEAST,
             self.params["stall_timeout"],
             dict(self.params["carried"]),
         )

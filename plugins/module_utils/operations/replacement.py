@@ -20,7 +20,7 @@ from ..kafka.snapshot import Partition, Snapshot
 from . import gate, mover
 from .gate import Expected, Policy
 from .mover import POLL_SECONDS, MoverError, Progress, Replicas, duration, listed, size_text
-from .placement.throttle import MARGIN, UNMEASURED
+from .placement.throttle import LEAST, MARGIN
 
 SHOWN_TOPICS = 20
 Sizes = Mapping[Name, int]
@@ -186,7 +186,7 @@ def make_plan(
     leaders = leader_sizes(behind, sizes)
     writes = sum((rates or {}).get(name, 0.0) for name in names)
     least = math.ceil(MARGIN * writes)
-    chosen = rate or max(least, UNMEASURED)
+    chosen = rate or max(least, LEAST)
     all_problems = list(reasons)
     if names and chosen < least:
         all_problems.append(
