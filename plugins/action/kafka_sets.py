@@ -21,15 +21,15 @@ class ActionModule(Action):
         stages = [Stage(tuple(stage["names"]), stage["most"]) for stage in written]
         names = {node.id: name for name, node in self.cluster.kafka.items()}
         ids = {name: number for number, name in names.items()}
+        divisible = [stage for stage in stages if stage.most > 1]
         groups = [
             {"brokers": [ids[name] for name in stage.names], "most": stage.most}
-            for stage in stages
-            if stage.most > 1
+            for stage in divisible
         ]
         options = module_options.of_module(self.name, self.cluster, self.host)
         result = self.call({**options, "groups": groups})
         failed = result.get("failed", False)
-        alone = [[[broker] for broker in group["brokers"]] for group in groups]
+        alone = [[[ids[name]] for name in stage.names] for stage in divisible]
         sets = iter(alone if failed else result["sets"])
         parts: list[Stage] = []
         for stage in stages:
