@@ -17,31 +17,28 @@ class ActionModule(Action):
 
     def act(self, args: dict[str, Any]) -> dict[str, Any]:
         """Divide the stages of which several nodes may go at the same time."""
-        stages = [Stage(tuple(stage["names"]), stage["most"]) for stage in plain(args["stages"])]
+        written: list[dict[str, Any]] = plain(args["stages"])
+        stages = [Stage(tuple(stage["names"]), stage["most"]) for stage in written]
         names = {node.id: name for name, node in self.cluster.kafka.items()}
         ids = {name: number for number, name in names.items()}
+        divisible = [stage for stage in stages if stage.most > 1]
         groups = [
             {"brokers": [ids[name] for name in stage.names], "most": stage.most}
-            for stage in stages
-            if stage.most > 1
+            for stage in divisible
         ]
         options = module_options.of_module(self.name, self.cluster, self.host)
         result = self.call({**options, "groups": groups})
         failed = result.get("failed", False)
-        alone = [[[broker] for broker in group["brokers"]] for group in groups]
-        remaining = iter(alone if failed else result["sets"])
-        divided = joined(
-            part
-            for stage in stages
-            for part in (
-                [
-                    Stage(tuple(names[broker] for broker in members), stage.most)
-                    for members in next(remaining)
-                ]
-                if stage.most > 1
-                else [stage]
-            )
-        )
+        alone = [[[ids[name]] for name in stage.names] for stage in divisible]
+        sets = iter(alone if failed else result["sets"])
+        parts: list[Stage] = []
+        for stage in stages:
+            if stage.most == 1:
+                parts.append(stage)
+                continue
+            members = ([names[broker] for broker in brokers] for brokers in next(sets))
+            parts += [Stage(tuple(together), stage.most) for together in members]
+        divided = joined(parts)
         planned = steps(divided)
         rest = [name for step in planned[1:] for name in step]
         reason = f"No broker can be spared beside another: {result.get('msg', '')}"

@@ -336,7 +336,7 @@ def _spares(partition: Partition, members: Set[int]) -> bool:
 
     One that has no in-sync replica on them loses nothing.
     """
-    several = len(members.intersection(partition.replicas)) > 1
+    several = len(members & set(partition.replicas)) > 1
     return not several or members.isdisjoint(partition.isr) or not _missing(partition, members)
 
 

@@ -15,6 +15,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.host.operation_
 )
 from ansible_collections.millrace.streaming.plugins.plugin_utils import operation
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.cluster import Cluster
+from ansible_collections.millrace.streaming.plugins.plugin_utils.operations import roll_stages
 
 from tests.unit.actions.bare_task import Tasks
 from tests.unit.cluster import small
@@ -151,7 +152,7 @@ def stages(cluster: Cluster, now: dict[str, Any], *, backwards: bool = False) ->
     nodes = {name: node() for name in cluster.kafka}
     members = roll_plan.gate_nodes(cluster, list(nodes), nodes, now)
     names = roll_plan.order(cluster, members, now, backwards=backwards)
-    parts = roll_plan.stages(names, roll_plan.groups(cluster, members))
+    parts = roll_stages.stages(names, roll_plan.groups(cluster, members))
     return [(" ".join(part.names), part.most) for part in parts]
 
 

@@ -224,6 +224,19 @@ def test_a_process_is_asked_for_and_not_touched(
     assert operation.is_dead({**current, "pid": None}, all_read=True), "it says no process"
 
 
+def test_tasks_that_change_the_record_at_the_same_time_lose_nothing(local_tmp: Path) -> None:
+    names = [f"b{number}" for number in range(20)]
+    operation.current("x")
+
+    def finish(name: str) -> dict[str, Any]:
+        return operation.change(lambda record: {"done": [*record["done"], name]})
+
+    with ThreadPoolExecutor(max_workers=8) as pool:
+        answers = list(pool.map(finish, names))
+    assert sorted(operation.current("")["done"]) == sorted(names)
+    assert all(name in answer["done"] for name, answer in zip(names, answers, strict=True))
+
+
 def test_a_machine_is_more_than_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
     """Cloned machines share it, and so do the containers of one machine."""
     here = operation._machine()
