@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 import yaml
 from ansible.errors import AnsibleError
-from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets import authorities
+from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets import (
+    secret_files as files_of_secrets,
+)
 from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets.store import read
 from cryptography import x509
 
@@ -442,7 +444,7 @@ def test_a_record_that_cannot_be_written_is_named(
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(authorities, "write_own", full)
+    monkeypatch.setattr(files_of_secrets, "write_own", full)
     with pytest.raises(AnsibleError, match=r"cannot be recorded.*No space left"):
         rotate(ansible, what="ca", complete=True)
 
