@@ -40,7 +40,8 @@ socketserver.ThreadingTCPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_
 
 @pytest.fixture
 def operator(topology: Topology, hosts: dict[str, Host], tmp_path: Path) -> Operator:
-    return Operator(topology, hosts, tmp_path, {"build/monitoring": str(tmp_path / "files")})
+    names = {"build/monitoring": str(tmp_path / "files"), "/etc/prometheus": PLACE}
+    return Operator(topology, hosts, tmp_path, names)
 
 
 @pytest.fixture
@@ -93,7 +94,7 @@ def test_a_prometheus_of_the_site_scrapes_every_exporter(
     assert yaml.safe_load(configuration)
     put(host, f"{PLACE}/prometheus.yml", configuration)
     (check,) = guide.commands(PROMETHEUS, PAGE)
-    operator.run(f"cd {PLACE} && {check}", next(iter(topology.cluster.monitoring)))
+    operator.run(check, next(iter(topology.cluster.monitoring)))
     start(host)
     expected = {
         (module, name)
