@@ -10,11 +10,13 @@ from typing import Any
 
 import pytest
 import yaml
+from ansible_collections.millrace.streaming.plugins.module_utils.host.prometheus_rest import Servers
 from testinfra.host import Host
 
 from tests.support.clients import guide
 from tests.support.clients.operator import Operator
 from tests.support.faults.target import FULL, PART_OF_FULL
+from tests.support.lab.change import Plays
 from tests.support.lab.topology import ROOT, Topology
 from tests.support.recap import changed
 from tests.support.wait import wait_for
@@ -40,7 +42,8 @@ socketserver.ThreadingTCPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_
 
 @pytest.fixture
 def operator(topology: Topology, hosts: dict[str, Host], tmp_path: Path) -> Operator:
-    return Operator(topology, hosts, tmp_path, {"build/monitoring": str(tmp_path / "files")})
+    names = {"build/monitoring": str(tmp_path / "files"), "/etc/prometheus": PLACE}
+    return Operator(topology, hosts, tmp_path, names)
 
 
 @pytest.fixture
@@ -93,7 +96,7 @@ def test_a_prometheus_of_the_site_scrapes_every_exporter(
     assert yaml.safe_load(configuration)
     put(host, f"{PLACE}/prometheus.yml", configuration)
     (check,) = guide.commands(PROMETHEUS, PAGE)
-    operator.run(f"cd {PLACE} && {check}", next(iter(topology.cluster.monitoring)))
+    operator.run(check, next(iter(topology.cluster.monitoring)))
     start(host)
     expected = {
         (module, name)
@@ -118,6 +121,42 @@ def test_a_prometheus_of_the_site_scrapes_every_exporter(
         return bool(errors) and all("x509: certificate signed by unknown" in one for one in errors)
 
     wait_for(refused, seconds=SCRAPED_SECONDS, what="targets with another certificate are refused")
+
+
+def test_a_node_exporter_of_the_site_is_used_and_stays_as_it_is(
+    topology: Topology, hosts: dict[str, Host], plays: Plays, servers: Servers
+) -> None:
+    name, ours = topology.cluster.brokers[0].name, "millrace-node-exporter"
+    host = hosts[name]
+    unit = topology.cluster.metrics[name].host.family.monitoring["node_exporter"]["unit"]
+    of_host = ("--limit", name)
+    of_site = (*of_host, "-e", "metrics_node_exporter=site", "-e", "metrics_enabled=true")
+    try:
+        assert changed(plays.succeed("site", *of_site)) > 0
+        assert not host.service(ours).exists
+        host.check_output(f"systemctl enable --now {unit}")
+        process = host.check_output(f"systemctl show -p MainPID {unit}")
+        assert changed(plays.succeed("site", *of_site)) == 0
+        assert host.check_output(f"systemctl show -p MainPID {unit}") == process
+
+        def is_scraped() -> bool:
+            found = servers.data("targets?state=active")["activeTargets"]
+            return any(
+                target["health"] == "up"
+                for target in found
+                if (target["labels"]["job"], target["labels"]["host"]) == ("node", name)
+            )
+
+        wait_for(is_scraped, seconds=SCRAPED_SECONDS, what="the node exporter of the site")
+        refusal = plays.refuse("site", *of_host)
+        assert "monitoring-site-units" in refusal
+        assert "metrics_node_exporter to site, which uses it" in refusal
+        assert host.check_output(f"systemctl show -p MainPID {unit}") == process
+    finally:
+        host.run(f"systemctl disable --now {unit}")
+        plays.succeed("site", *of_host)
+    assert host.service(ours).is_running
+    assert changed(plays.succeed("site", *of_host)) == 0
 
 
 @pytest.fixture
