@@ -34,7 +34,7 @@ class ActionModule(LocalAction):
         refused = lock["refused"] or refusal(cluster, leaving, host)
         if not self._task.check_mode:
             steps: dict[str, list[str]] = {"plan": [], "left": [], "done": []}
-            fresh = {"state": RUNNING, "reason": refused, **steps}
+            fresh = {"state": RUNNING, "reason": refused, **steps, **operation.took_over(lock)}
             operation.save({**operation.current(""), **fresh})
         return {
             "changed": False,

@@ -45,7 +45,7 @@ class ActionModule(Action):
         refused = lock["refused"] or refusals(cluster, args["action"], planned)
         if not self._task.check_mode:
             fresh = {"state": RUNNING, "plan": names, "left": names, "done": [], "reason": refused}
-            operation.save({**operation.current(""), **fresh})
+            operation.save({**operation.current(""), **fresh, **operation.took_over(lock)})
         return {
             "changed": False,
             "plan": names,

@@ -190,6 +190,14 @@ def lock(cluster: Cluster, nodes: Mapping[str, Mapping[str, Any]]) -> dict[str, 
     return {"lock": "held", "holder": other_operation["id"], "message": text, "refused": text}
 
 
+def took_over(lock: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the record says of a dead operation whose lock is taken over, if there is one.
+
+    It has records of its own on the hosts where it has worked, which hold no lock.
+    """
+    return {"took_over": lock["holder"]} if lock["lock"] == "abandoned" else {}
+
+
 def at_work(cluster: Cluster, records: Mapping[str, Mapping[str, Any]]) -> str:
     """Describe the other operation that works on a cluster, empty if none does.
 

@@ -101,11 +101,13 @@ def write(path: Path, record: Record) -> None:
 def update(path: Path, record: Record) -> bool:
     """Write the record of a running operation unless another one runs; return whether written.
 
-    A running operation has the lock of the cluster, so the record of a dead one here is replaced.
+    A running operation has the lock of the cluster, so the record of a dead one here is replaced:
+    one that is silent, or that it has taken the lock over from (`took_over`).
     """
     with _alone(path):
         other_record = holder(read(path), str(record["id"]))
-        if other_record and not is_silent(other_record):
+        taken_over = other_record.get("id") == record.get("took_over")
+        if other_record and not taken_over and not is_silent(other_record):
             return False
         write(path, record)
         return True

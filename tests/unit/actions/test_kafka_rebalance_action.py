@@ -123,6 +123,15 @@ def test_another_operation_that_lives_refuses_it(tasks: Tasks) -> None:
     assert "rolling_restart" in judge(tasks, nodes)["refused"]
 
 
+def test_a_lock_that_is_taken_over_is_known_to_the_record(tasks: Tasks) -> None:
+    """Where the dead operation has worked without the lock, its record is replaced too."""
+    dead = {"id": "x", "what": "replace", "state": "running", "age": 4000.0}
+    nodes = {name: node(holder=dead, previous_operation=dead) for name in CLUSTER.kafka}
+    assert judge(tasks, nodes)["lock"] == "abandoned"
+    assert judge(tasks, {name: node() for name in CLUSTER.kafka})["lock"] == "taken"
+    assert operation.current("")["took_over"] == "x"
+
+
 def test_who_is_no_node_cannot_leave(tasks: Tasks) -> None:
     nodes = {name: node() for name in CLUSTER.kafka}
     refused = judge(tasks, nodes, leaving="nobody")["refused"]

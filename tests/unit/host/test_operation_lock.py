@@ -148,6 +148,15 @@ def test_a_holder_writes_its_record_anew_but_not_over_another_ones(path: Path) -
     assert operation_file.read(path)["id"] == "first"
 
 
+def test_the_record_of_a_dead_one_is_replaced_where_it_has_worked_without_the_lock(
+    path: Path,
+) -> None:
+    operation_file.update(path, record("dead"))
+    second = {**record("second"), "took_over": "dead"}
+    assert operation_file.update(path, second)
+    assert not operation_file.update(path, {**record("third"), "took_over": "dead"})
+
+
 @pytest.mark.parametrize(
     ("quiet", "age", "replaced"), [(None, 119, False), (None, 122, True), (5, 7, True)]
 )
