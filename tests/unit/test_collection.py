@@ -29,6 +29,7 @@ PARTS = {
     "docs",
     "examples",
     "inventories/vms_example",
+    "inventories/vms_kafka",
     "meta",
     "playbooks",
     "plugins",
