@@ -69,6 +69,7 @@ def test_it_has_all_that_its_playbooks_run(files: set[str]) -> None:
     folders = (
         "apps",
         "artifacts",
+        "examples",
         "meta",
         "playbooks",
         "plugins",

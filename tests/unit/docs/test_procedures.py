@@ -19,6 +19,7 @@ from tests.unit.tree import relative
 RUN_BY = {
     guide.KAFKA_CLUSTER: "tests/stages/test_installed.py",
     guide.PIPELINE: "tests/unit/playbooks/test_pipeline.py",
+    guide.REPOSITORY: "tests/unit/docs/test_site_example.py",
     guide.CONTROL_NODE: "tests/guide/test_procedures.py",
     guide.TEAMS: "tests/guide/test_resources.py",
     guide.RESOURCES: "tests/guide/test_resources.py",
