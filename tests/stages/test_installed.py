@@ -7,6 +7,7 @@ ansible-core. No run may show that Ansible deprecates what the collection uses.
 from __future__ import annotations
 
 import hashlib
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -198,6 +199,31 @@ def test_playbooks_work_from_the_installed_collection(control: ControlNode) -> N
     assert changed(control.play("site")) == 0
     control.play("smoke")
     control.play("health")
+
+
+# The example of a repository, by docs/deploy/repository.md
+
+
+def test_a_repository_installs_what_it_names(tmp_path: Path) -> None:
+    """With its Python packages, which tests/unit/docs/test_site_example.py leaves out."""
+    skip_unless_full()
+    env = {"ANSIBLE_HOME": str(tmp_path / "home")}
+    galaxy = str(Path(sys.executable).parent / "ansible-galaxy")
+    build = [galaxy, "collection", "build", "--output-path", str(tmp_path)]
+    done = run_command(build, seconds=300, env=env)
+    assert done.returncode == 0, done.stdout
+    [built] = tmp_path.glob("millrace-streaming-*.tar.gz")
+    place = tmp_path / "site"
+    shutil.copytree(ROOT / "examples/site", place)
+    source = {"collections": [{"name": str(built), "type": "file"}]}
+    (place / "requirements.yml").write_text(yaml.safe_dump(source))
+    _, _, *install = guide.commands("1. Copy and install", guide.REPOSITORY)
+    validate, explain, *_ = guide.commands("3. Validate and deploy", guide.REPOSITORY)
+    unset = "unset ANSIBLE_CONFIG ANSIBLE_COLLECTIONS_PATH PYTHONPATH"
+    script = "\n".join(["set -eu", unset, *install, validate, explain, "python -c 'import kafka'"])
+    done = run_command(["/bin/bash", "-c", script], seconds=900, env=env, folder=place)
+    assert done.returncode == 0, excerpt(done.stdout)
+    assert "3 controllers and 3 brokers" in done.stdout
 
 
 # A newcomer, by docs/deploy/kafka.md

@@ -29,6 +29,7 @@ PARTS = {
     "docs",
     "examples",
     "inventories/vms_example",
+    "inventories/vms_kafka",
     "meta",
     "playbooks",
     "plugins",
@@ -68,6 +69,7 @@ def test_it_has_all_that_its_playbooks_run(files: set[str]) -> None:
     folders = (
         "apps",
         "artifacts",
+        "examples",
         "meta",
         "playbooks",
         "plugins",

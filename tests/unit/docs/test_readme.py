@@ -17,6 +17,8 @@ from tests.unit.tree import SCENARIOS, relative, tracked
 README = ROOT / "README.md"
 GUIDES = [README, ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 DOCUMENTS = sorted(path for path in tracked() if path.suffix == ".md")
+PLACES = (ROOT, ROOT / "examples/site")
+"""Where a reader types commands: in a clone, or in a copy of the example."""
 STAGES = {
     "lint",
     "unit",
@@ -28,6 +30,7 @@ STAGES = {
     "secured",
     "installed",
     "machine",
+    "production",
     *SCENARIOS,
 }
 
@@ -61,7 +64,10 @@ def problems(words: list[str], known_verbs: set[str]) -> list[str]:
         if verb == "run":
             missing += [f"no playbook {name}" for name in named[:1] if not playbook(name)]
     paths = [path for word in words for path in values(word)]
-    missing += [f"no {path}" for path in paths if named_path(path) and not (ROOT / path).exists()]
+    named_paths = [path for path in paths if named_path(path)]
+    missing += [
+        f"no {path}" for path in named_paths if not any((p / path).exists() for p in PLACES)
+    ]
     return missing
 
 
