@@ -1,8 +1,9 @@
 """Ansible action: pack and verify every distribution of the cluster on the control node."""
 
+from pathlib import Path
 from typing import Any
 
-from ..plugin_utils import artifacts
+from ..plugin_utils import artifacts, jvm_plugins
 from ..plugin_utils.action import LocalAction
 
 
@@ -13,4 +14,7 @@ class ActionModule(LocalAction):
         """Pack what is missing, and check everything."""
         select = artifacts.wanted_by_jobs if args["jobs"] else artifacts.wanted
         packed = artifacts.have(select(self.cluster), self._display.display)
-        return {"changed": bool(packed), "packed": packed}
+        if not args["jobs"]:
+            packed += jvm_plugins.have(self.cluster, self._display.display)
+        boms = jvm_plugins.write_boms(self.cluster, Path(args["sbom"])) if args["sbom"] else []
+        return {"changed": bool(packed or boms), "packed": packed, "boms": boms}

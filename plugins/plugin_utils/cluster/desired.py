@@ -129,6 +129,12 @@ def of_former_jobs(spark: SparkHost, installed: Collection[str]) -> State:
     }
 
 
+def of_former_plugins(cluster: Cluster, host: str, product: str) -> State:
+    """Return the options of the module `service` that remove former plugins of a service."""
+    service = cluster.services(host)[product]
+    return {**service.plugin_state, "restart_marks": service.marks, "remove_plugins": True}
+
+
 def former_monitoring(cluster: Cluster, host: str) -> list[Packaged]:
     """Return the parts of monitoring that the inventory does not give to the host."""
     settings, parts = cluster.host(host), cluster.deployed(host)
