@@ -11,7 +11,6 @@ import shutil
 import stat
 import subprocess
 import tarfile
-import urllib.error
 import urllib.request
 import zipfile
 from collections.abc import Iterator
@@ -263,8 +262,7 @@ def _download(url: str, work: Path) -> Path:
                     raise SourceError(message)
                 file.write(chunk)
     except (OSError, ValueError) as error:
-        reason = error.reason if isinstance(error, urllib.error.URLError) else error
-        message = f"{url} cannot be fetched: {reason}"
+        message = f"{url} cannot be fetched: {error}"
         raise SourceError(message) from error
     return path
 

@@ -180,7 +180,7 @@ def _bad_parts(plugin: Plugin, contents: Contents, service: Service) -> Iterator
                 yield (
                     f"{plugin.where}: {part.removeprefix(':')} {version} is known to be bad "
                     f"({entry['id']}: {entry['reason']}): {better}, leave its jar out with exclude, "
-                    f"or accept it: accepted_risks: {{{entry['id']}: <why it is no danger here>}}."
+                    f'or accept it: accepted_risks: {{"{entry["id"]}": <why it is no danger here>}}.'
                 )
 
 

@@ -97,7 +97,7 @@ def _plugin_source(plugin: Plugin) -> Findings:
 @rule("plugin-file", each=_plugins)
 def _plugin_file(plugin: Plugin) -> Findings:
     """Nothing could be packed."""
-    if plugin.file and (
+    if plugin.file.endswith(SUFFIXES) and (
         problem := wrong_path(plugin.file, "no file", is_there=Path(plugin.file).is_file())
     ):
         text = f"{plugin.file} of {plugin.where} {problem[0]}."

@@ -53,6 +53,11 @@ _CLIENTS = ("producer.", "consumer.", "admin.")
 _CLIENT_KEYS = ("security.", "sasl.", "ssl.")
 _TOPICS = ("config", "offset", "status")
 _CLASSES = ("key.converter", "value.converter", "header.converter")
+# Those that each distribution has: there is nothing to look up.
+_OF_KAFKA = tuple(
+    f"org.apache.kafka.connect.{package}."
+    for package in ("converters", "json", "mirror", "storage", "transforms")
+)
 # Of a connector: its converters, transforms and predicates.
 _CLASS_KEY = re.compile(r"(key|value|header)\.converter|(transforms|predicates)\.[^.]+\.type")
 _CONVERTER = "org.apache.kafka.connect.json.JsonConverter"
@@ -192,6 +197,7 @@ class Worker(KafkaService):
             for where, value in named.items()
             if (name := str(value or "").strip())
             and "$" + "{" not in name
+            and not name.startswith(_OF_KAFKA)
             and ("." in name or where.endswith(connectors.CLASS))
         }
 

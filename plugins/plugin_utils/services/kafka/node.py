@@ -97,6 +97,7 @@ _CLASSES = (
     "principal.builder.class",
     "remote.log.storage.manager.class.name",
 )
+_OTHER_CLASSES = ("-javaagent:", "-Xbootclasspath", "-cp", "-classpath", "--class-path")
 _DYNAMIC_MODES = ("per-broker", "cluster-wide")
 
 
@@ -253,7 +254,13 @@ class KafkaNode(Server, Certified):
 
     @property
     def required_classes(self) -> dict[str, str]:
-        """Each property that names a class which is not Kafka's own -> the class."""
+        """Each property that names a class which is not Kafka's own -> the class.
+
+        None with options by which the JVM has classes from elsewhere.
+        """
+        options = self.settings[self.jvm.options_variable]
+        if any(str(option).startswith(_OTHER_CLASSES) for option in options):
+            return {}
         return {
             f"kafka_config.{key}": name
             for key in _CLASSES
