@@ -96,7 +96,8 @@ def fetch(plugin: Plugin, work: Path) -> tuple[list[Path], str]:
     """Bring the jars of a plugin into a directory; return them, and the sum to record.
 
     That is the sha256 of its file, and of what Maven resolves that of the lines which
-    `sha256sum *.jar` prints, so that each change of a dependency is another sum.
+    `sha256sum *.jar` prints, so that each change of a dependency is another sum. What is excluded
+    counts, too.
 
     Raises:
         SourceError: they cannot be had, or the file is another one than the inventory records.
@@ -107,8 +108,7 @@ def fetch(plugin: Plugin, work: Path) -> tuple[list[Path], str]:
     if plugin.maven:
         for path in _resolve(plugin, work):
             add(path, into)
-        jars = _kept(plugin, into)
-        return jars, listed_sum(jars)
+        return _kept(plugin, into), listed_sum(sorted(into.glob("*.jar")))
     path = Path(plugin.file) if plugin.file else _download(plugin.url, work)
     try:
         found = sha256_of(path)

@@ -22,7 +22,6 @@ from .cluster.service import Service
 from .jar_sources import SourceError, fetch
 from .rules.policy import accepted_reason
 
-_SHOWN = 3
 OWN_PACKAGES: Mapping[str, tuple[str, ...]] = {
     "connect": ("org.apache.kafka.", "kafka."),
     "kafka": ("org.apache.kafka.", "kafka."),
@@ -37,12 +36,22 @@ class Contents:
 
     classes: Mapping[str, list[str]] = field(default_factory=dict)
     """Jar -> the names of its classes."""
-    parts: list[jars.Part] = field(default_factory=list)
+    parts: Mapping[str, list[jars.Part]] = field(default_factory=dict)
+    """Jar -> what is in it."""
 
     @property
     def names(self) -> set[str]:
         """The names of all of its classes."""
         return {name for names in self.classes.values() for name in names}
+
+
+class NotRecordedError(SourceError):
+    """A plugin is not the one that the inventory records, or it records none."""
+
+    def __init__(self, message: str, contents: Contents) -> None:
+        """Keep what is in it, which can be judged all the same."""
+        self.contents = contents
+        super().__init__(message)
 
 
 def of_cluster(cluster: Cluster) -> list[Plugin]:
@@ -69,6 +78,8 @@ def have(cluster: Cluster, display: Callable[[str], None]) -> list[str]:
                 packed.append(str(plugin.tarball))
             contents[plugin.home] = read_contents(plugin)
         except (SourceError, OSError, ValueError) as error:
+            if isinstance(error, NotRecordedError):
+                contents[plugin.home] = error.contents
             problems.append(f"{plugin.where}: {one_line(str(error))}.")
             continue
         artifacts.verify(plugin.tarball, plugin.sha256, plugin.checksum_file)
@@ -91,9 +102,10 @@ def pack(plugin: Plugin) -> None:
     plugin.tarball.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=plugin.tarball.parent, prefix=".plugin-") as work:
         files, found = fetch(plugin, Path(work))
+        contents = _contents_of(files)
         if not plugin.recorded:
             message = f"{plugin.source} has no recorded sum. Review it, and set sha256: {found}"
-            raise SourceError(message)
+            raise NotRecordedError(message, contents)
         if found != plugin.recorded:
             names = ", ".join(path.name for path in files)
             message = (
@@ -101,8 +113,7 @@ def pack(plugin: Plugin) -> None:
                 f"{plugin.recorded}: a dependency has changed, or a mirror gives another file. The "
                 f"jars are {names}. After a review set sha256: {found}"
             )
-            raise SourceError(message)
-        contents = _contents_of(files)
+            raise NotRecordedError(message, contents)
         tarball = Path(work) / "tar"
         _write_tar(plugin.name, files, tarball)
         _write(
@@ -116,7 +127,11 @@ def pack(plugin: Plugin) -> None:
 def read_contents(plugin: Plugin) -> Contents:
     """Return what is in a packed plugin."""
     document = json.loads(plugin.contents_file.read_text(encoding="utf-8"))
-    return Contents(document["classes"], [tuple(part) for part in document["parts"]])
+    parts = {
+        jar: [(group, name, version, license_name) for group, name, version, license_name in listed]
+        for jar, listed in document["parts"].items()
+    }
+    return Contents(document["classes"], parts)
 
 
 def classes_of(distribution: Distribution) -> set[str]:
@@ -142,7 +157,9 @@ def write_boms(cluster: Cluster, directory: Path) -> list[str]:
         f"{distribution.product}-{distribution.version}-jars": jars.parts(distribution.tarball)
         for distribution in artifacts.wanted(cluster)
     } | {
-        f"{plugin.product}_plugin-{plugin.name}-{plugin.version}": read_contents(plugin).parts
+        f"{plugin.product}_plugin-{plugin.name}-{plugin.version}": sorted(
+            {part for listed in read_contents(plugin).parts.values() for part in listed}
+        )
         for plugin in of_cluster(cluster)
     }
     written = []
@@ -172,27 +189,34 @@ def _judge(cluster: Cluster, contents: Mapping[str, Contents]) -> Iterator[str]:
 
 
 def _bad_parts(plugin: Plugin, contents: Contents, service: Service) -> Iterator[str]:
-    for group, name, version, _ in contents.parts:
+    listed = [(jar, part) for jar, parts in contents.parts.items() for part in parts]
+    for jar, (group, name, version, _) in listed:
         part = f"{group}:{name}"
         for entry in known_bad.recorded():
             if known_bad.means(entry, part, version) and not accepted_reason(service, entry):
                 better = f"use {entry['below']} or later" if "below" in entry else "use another"
                 yield (
-                    f"{plugin.where}: {part.removeprefix(':')} {version} is known to be bad "
-                    f"({entry['id']}: {entry['reason']}): {better}, leave its jar out with exclude, "
+                    f"{plugin.where}: {jar} is known to be bad ({part.removeprefix(':')} {version}, "
+                    f"{entry['id']}: {entry['reason']}): {better}, leave it out (exclude: [{jar}]), "
                     f'or accept it: accepted_risks: {{"{entry["id"]}": <why it is no danger here>}}.'
                 )
 
 
 def _shadowed(plugin: Plugin, contents: Contents, service: Service) -> Iterator[str]:
     prefixes = OWN_PACKAGES[plugin.product]
-    for jar, names in contents.classes.items():
-        own = [name for name in names if name.startswith(prefixes)]
-        if own and (shadowed := sorted(classes_of(service.distribution).intersection(own))):
-            more = f" and {len(shadowed) - 1} more" if len(shadowed) > 1 else ""
+    own = {
+        jar: {name for name in names if name.startswith(prefixes)}
+        for jar, names in contents.classes.items()
+    }
+    if any(own.values()):
+        known = classes_of(service.distribution)
+        shadowed = {jar: sorted(known & names) for jar, names in own.items() if known & names}
+        if shadowed:
+            examples = listing(f"{names[0]} in {jar}" for jar, names in shadowed.items())
             yield (
-                f"{plugin.where}: {jar} has {shadowed[0]}{more}, which {service.title} has itself: "
-                f"two versions of one class fail with each other. Add exclude: [{jar}]."
+                f"{plugin.where} has classes that {service.title} has itself, such as {examples}: "
+                "two versions of one class fail with each other. "
+                f"Add exclude: [{', '.join(shadowed)}]."
             )
 
 
@@ -219,16 +243,16 @@ def _named(service: Service) -> str:
 
 
 def _contents_of(files: Iterable[Path]) -> Contents:
-    classes, parts = {}, set()
+    classes, parts = {}, {}
     for path in files:
         try:
             with zipfile.ZipFile(path) as jar:
                 classes[path.name] = sorted(set(jars.classes_of(jar)))
-                parts.update(jars.parts_of(path.name, jar))
+                parts[path.name] = sorted({*jars.parts_of(path.name, jar)})
         except (zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
             message = f"{path.name} cannot be read as a jar: {error}"
             raise SourceError(message) from error
-    return Contents(classes, sorted(parts))
+    return Contents(classes, parts)
 
 
 def _write_tar(name: str, files: Iterable[Path], out: Path) -> None:

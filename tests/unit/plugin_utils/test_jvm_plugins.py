@@ -313,6 +313,26 @@ def test_every_problem_is_named_at_once(archive: Path, tmp_path: Path) -> None:
     assert "org.xerial.snappy:snappy-java 1.1.10.4" in text
 
 
+def test_what_has_no_sum_yet_is_judged_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So that one run shows all that its entry needs, and exclude changes no sum."""
+    resolved = [tmp_path / name for name in ("timer.jar", "kafka-clients-3.jar", "snappy.jar")]
+    resolved[0].write_bytes(jar())
+    resolved[1].write_bytes(jar("org.apache.kafka.common.Uuid"))
+    resolved[2].write_bytes(jar("org.xerial.Snappy", part=BAD))
+    monkeypatch.setattr(jar_sources, "_resolve", lambda *_: resolved)
+    plain = {"name": "timer", "maven": "org.example:timer:1"}
+    with pytest.raises(AnsibleError) as refusal:
+        have(workers(tmp_path, plain))
+    text = str(refusal.value)
+    assert "exclude: [kafka-clients-3.jar]" in text
+    assert "exclude: [snappy.jar]" in text
+    (recorded,) = re.findall("set sha256: ([0-9a-f]{64})", text)
+    excluded = {"exclude": ["kafka-clients-*.jar", "snappy*.jar"]}
+    assert have(workers(tmp_path, {**plain, "sha256": recorded, **excluded}))
+
+
 def test_a_known_hole_can_be_accepted_with_a_reason(tmp_path: Path) -> None:
     bad = write_zip(tmp_path / "b.zip", {"snappy.jar": jar(part=BAD)})
     with pytest.raises(AnsibleError) as refusal:
