@@ -14,7 +14,7 @@ from ..module_utils.formats.key_table import nearest
 from ..module_utils.formats.values import listing, one_line
 from ..module_utils.host.distribution import sha256_of
 from . import artifacts, jars
-from .cluster import jvm_plugins, known_bad
+from .cluster import known_bad
 from .cluster.artifacts import Distribution
 from .cluster.cluster import Cluster
 from .cluster.jvm_plugins import Plugin
@@ -54,14 +54,27 @@ class NotRecordedError(SourceError):
         super().__init__(message)
 
 
-def of_cluster(cluster: Cluster) -> list[Plugin]:
-    """Return the plugins of all hosts, each once."""
-    plugins = (plugin for host in cluster.hosts for plugin in cluster.plugins(host))
+def of_cluster(cluster: Cluster, product: str = "") -> list[Plugin]:
+    """Return the plugins of all hosts, or of a product, each once."""
+    plugins = (
+        plugin
+        for host in cluster.hosts
+        for plugin in cluster.plugins(host)
+        if product in ("", plugin.product)
+    )
     return list({plugin.home: plugin for plugin in plugins}.values())
 
 
-def have(cluster: Cluster, display: Callable[[str], None]) -> list[str]:
+def read_for_jars(cluster: Cluster) -> list[Distribution]:
+    """Return the distribution of Spark, if jobs have jars: they are compared with its classes."""
+    hosts = [host for host in cluster.spark.values() if host.plugins]
+    return [host.distribution for host in hosts]
+
+
+def have(cluster: Cluster, display: Callable[[str], None], product: str = "") -> list[str]:
     """Pack the plugins that are missing, judge all of them, and return what was packed.
+
+    With a product its own alone.
 
     Raises:
         AnsibleActionFail: names every problem of every plugin.
@@ -69,7 +82,7 @@ def have(cluster: Cluster, display: Callable[[str], None]) -> list[str]:
     """
     packed, problems = [], []
     contents: dict[str, Contents] = {}
-    for plugin in of_cluster(cluster):
+    for plugin in of_cluster(cluster, product):
         artifacts.refuse_others(plugin.tarball, plugin.checksum_file)
         try:
             if not _is_packed(plugin):
@@ -83,7 +96,7 @@ def have(cluster: Cluster, display: Callable[[str], None]) -> list[str]:
             problems.append(f"{plugin.where}: {one_line(str(error))}.")
             continue
         artifacts.verify(plugin.tarball, plugin.sha256, plugin.checksum_file)
-    problems += dict.fromkeys(_judge(cluster, contents))
+    problems += dict.fromkeys(_judge(cluster, contents, product))
     if problems:
         count = f"{len(problems)} problem{'s' if len(problems) > 1 else ''}"
         lines = "\n- ".join(problems)
@@ -175,10 +188,12 @@ def _is_packed(plugin: Plugin) -> bool:
     return bool(plugin.recorded) and all(path.is_file() for path in files)
 
 
-def _judge(cluster: Cluster, contents: Mapping[str, Contents]) -> Iterator[str]:
+def _judge(cluster: Cluster, contents: Mapping[str, Contents], product: str) -> Iterator[str]:
     """Yield what is wrong with what plugins contain, and with classes that none contains."""
     for host in cluster.hosts:
-        for service in cluster.services(host).values():
+        for name, service in cluster.services(host).items():
+            if product not in ("", name):
+                continue
             plugins = [plugin for plugin in service.plugins if plugin.home in contents]
             for plugin in plugins:
                 yield from _bad_parts(plugin, contents[plugin.home], service)
@@ -224,7 +239,7 @@ def _missing(service: Service, classes: set[str]) -> Iterator[str]:
     simple: dict[str, str] = {}
     for name in classes:
         simple[name.rpartition(".")[2]] = name
-    variable = jvm_plugins.variable(service.product)
+    variable = service.plugins_variable
     for where, name in service.required_classes.items():
         # A connector may have its short name (KIP-285), with Connector or without.
         known = name in classes if "." in name else bool({name, f"{name}Connector"} & simple.keys())

@@ -41,6 +41,8 @@ class Plugin:
     """Patterns of the names of jars that are left out."""
     remote_storage: bool = False
     """Whether it is loaded for the remote storage of Kafka alone."""
+    variable: str = ""
+    """The list of the inventory that has it."""
 
     @property
     def source(self) -> str:
@@ -50,7 +52,7 @@ class Plugin:
     @property
     def where(self) -> str:
         """Its entry in the inventory."""
-        return f"{variable(self.product)}[{self.name}]"
+        return f"{self.variable or variable(self.product)}[{self.name}]"
 
     @property
     def version(self) -> str:
@@ -108,8 +110,13 @@ def directory(product: str) -> str:
     return f"{HOMES}/{product}-plugins"
 
 
-def of_entries(product: str, entries: Iterable[Mapping[str, Any]], cache: str) -> list[Plugin]:
-    """Return the plugins of a list in the inventory, in their order."""
+def of_entries(
+    product: str, entries: Iterable[Mapping[str, Any]], cache: str, place: str = ""
+) -> list[Plugin]:
+    """Return the plugins of a list in the inventory, in their order.
+
+    `place` is that list, by default the product's variable.
+    """
     return [
         Plugin(
             product,
@@ -121,6 +128,7 @@ def of_entries(product: str, entries: Iterable[Mapping[str, Any]], cache: str) -
             str(entry.get("sha256") or "").lower(),
             tuple(str(pattern) for pattern in entry.get("exclude") or ()),
             bool(entry.get("remote_storage")),
+            place or variable(product),
         )
         for entry in entries
     ]

@@ -304,7 +304,7 @@ class Service(Configured):
     previous: ClassVar[str] = ""
     """The file with what the service was started with, where one is kept."""
     takes_plugins: ClassVar[bool] = False
-    """Whether the inventory may add plugins to it."""
+    """Whether the inventory may add plugins to it, in a variable of their own."""
     leftovers: ClassVar[tuple[str, ...]]
     """What teardown removes besides its files, such as files that another inventory brings; with a
     slash at the end only if it is empty: what Millrace did not bring may be in it."""
@@ -363,9 +363,14 @@ class Service(Configured):
         """What the inventory adds to its class path."""
         if not self.takes_plugins:
             return []
-        entries = self.settings[jvm_plugins.variable(self.product)]
+        entries = self.settings[self.plugins_variable]
         cache = cache_directory(self.settings["service_cache"])
         return jvm_plugins.of_entries(self.product, entries, cache)
+
+    @property
+    def plugins_variable(self) -> str:
+        """The variable with them."""
+        return jvm_plugins.variable(self.product)
 
     @property
     def plugin_state(self) -> dict[str, Any]:

@@ -26,9 +26,9 @@ _ENDS = ", ".join(SUFFIXES)
 def _services(cluster: Cluster) -> Iterator[tuple[str, Service]]:
     """Yield the services whose plugins are those that the inventory writes."""
     for host in cluster.hosts:
-        for product, service in cluster.services(host).items():
-            if service.takes_plugins and not falls_back_to_default(
-                cluster, host, variable(product)
+        for service in cluster.services(host).values():
+            if service.plugins and not falls_back_to_default(
+                cluster, host, service.plugins_variable
             ):
                 yield host, service
 
@@ -50,10 +50,12 @@ def _plugins_differ(cluster: Cluster) -> Findings:
 @rule("plugin-duplicate", each=_services)
 def _plugin_duplicate(service: Service) -> Findings:
     """One name is one directory."""
-    names = {number: plugin.name for number, plugin in enumerate(service.plugins)}
-    for name, places in shared_values(names):
-        problem, fix = f"{name} is named {len(places)} times.", "Give each plugin its own name."
-        yield Finding(problem, fix, variable(service.product))
+    names = {
+        number: (plugin.variable, plugin.name) for number, plugin in enumerate(service.plugins)
+    }
+    for (place, name), numbers in shared_values(names):
+        problem, fix = f"{name} is named {len(numbers)} times.", "Give each plugin its own name."
+        yield Finding(problem, fix, place)
 
 
 @rule("plugin-name", each=_plugins)
@@ -62,7 +64,7 @@ def _plugin_name(plugin: Plugin) -> Findings:
     if not _NAME.fullmatch(plugin.name):
         fix = "Choose letters, digits, ., - and _, at most 63; a letter or a digit comes first."
         problem = f"{plugin.name!r} is no name for a plugin."
-        yield Finding(problem, fix, variable(plugin.product))
+        yield Finding(problem, fix, plugin.variable)
 
 
 @rule("plugin-source", each=_plugins)
@@ -91,7 +93,7 @@ def _plugin_source(plugin: Plugin) -> Findings:
         problem = f"has the file {_path(plugin)}, which is neither a jar nor an archive"
         fix = f"Name a file that ends with one of {_ENDS}."
     if problem:
-        yield Finding(f"{plugin.where} {problem}.", fix, variable(plugin.product))
+        yield Finding(f"{plugin.where} {problem}.", fix, plugin.variable)
 
 
 @rule("plugin-file", each=_plugins)
@@ -101,13 +103,13 @@ def _plugin_file(plugin: Plugin) -> Findings:
         problem := wrong_path(plugin.file, "no file", is_there=Path(plugin.file).is_file())
     ):
         text = f"{plugin.file} of {plugin.where} {problem[0]}."
-        yield Finding(text, problem[1], variable(plugin.product))
+        yield Finding(text, problem[1], plugin.variable)
 
 
 @rule("plugin-sum", each=_plugins)
 def _plugin_sum(plugin: Plugin) -> Findings:
     """What runs in the process, with all that it may do, must be what was reviewed."""
-    path, where = Path(plugin.file), variable(plugin.product)
+    path, where = Path(plugin.file), plugin.variable
     if plugin.recorded and not _SUM.fullmatch(plugin.recorded):
         problem = f"sha256 of {plugin.where} is not 64 hexadecimal digits."
         yield Finding(problem, "Write what sha256sum prints of the file.", where)
@@ -137,7 +139,7 @@ def _plugin_without_sum(plugin: Plugin) -> Findings:
     if not plugin.recorded and (plugin.maven or plugin.url.startswith("https:")):
         problem = f"{plugin.where} has no sha256."
         fix = "Run playbooks/artifacts.yml: it fetches the plugin and shows the sum to set."
-        yield Finding(problem, fix, variable(plugin.product))
+        yield Finding(problem, fix, plugin.variable)
 
 
 @rule("plugin-remote-storage", each=_services)
@@ -146,7 +148,7 @@ def _plugin_remote_storage(service: Service) -> Findings:
     names = [plugin.name for plugin in service.plugins if plugin.remote_storage]
     if len(names) > 1:
         problem = f"{' and '.join(names)} have remote_storage."
-        yield Finding(problem, "Set it for one of them.", variable(service.product))
+        yield Finding(problem, "Set it for one of them.", service.plugins_variable)
 
 
 def _path(plugin: Plugin) -> str:

@@ -259,11 +259,16 @@ def workers(tmp_path: Path, *plugins: dict[str, Any], **variables: Any) -> Clust
     for distribution in artifacts.wanted(deployment):
         distribution.tarball.parent.mkdir(parents=True, exist_ok=True)
         content = jar("org.apache.kafka.common.Uuid", "org.apache.kafka.connect.mirror.Mirror")
-        with tarfile.open(distribution.tarball, "w") as tarball:
-            member = tarfile.TarInfo("libs/kafka-clients.jar")
-            member.size = len(content)
-            tarball.addfile(member, io.BytesIO(content))
+        pack_tar(distribution.tarball, content)
     return deployment
+
+
+def pack_tar(path: Path, content: bytes) -> None:
+    """Write a distribution with one jar."""
+    with tarfile.open(path, "w") as tarball:
+        member = tarfile.TarInfo("libs/own.jar")
+        member.size = len(content)
+        tarball.addfile(member, io.BytesIO(content))
 
 
 def have(deployment: Cluster) -> list[str]:
@@ -370,6 +375,21 @@ def test_a_class_of_a_broker_has_to_be_there(archive: Path, tmp_path: Path) -> N
     have(workers(tmp_path, kafka_config=config, kafka_plugins=[entry(archive)]))
     agent = ["-javaagent:/opt/agent.jar"]
     have(workers(tmp_path, kafka_config=config, kafka_java_options=agent))
+
+
+def test_jars_of_a_job_are_compared_with_the_classes_of_spark(
+    tmp_path: Path,
+) -> None:
+    groups = {"spark_masters": ["k1"], "spark_workers": ["k2"]}
+    path = write_zip(tmp_path / "s.zip", {"spark-core.jar": jar("org.apache.spark.SparkConf")})
+    job = {"name": "clicks", "source": str(tmp_path), "jars": [entry(path, "mine")]}
+    deployment = cluster(groups, service_cache=str(tmp_path / "cache"), spark_jobs=[job])
+    (distribution,) = jvm_plugins.read_for_jars(deployment)
+    distribution.tarball.parent.mkdir(parents=True)
+    pack_tar(distribution.tarball, jar("org.apache.spark.SparkConf"))
+    with pytest.raises(AnsibleError, match=r"spark_jobs\[clicks\]\.jars\[mine\].*SparkConf"):
+        jvm_plugins.have(deployment, lambda _: None, "spark")
+    assert jvm_plugins.have(deployment, lambda _: None, "connect") == []
 
 
 def test_what_others_may_change_is_refused(archive: Path, tmp_path: Path) -> None:

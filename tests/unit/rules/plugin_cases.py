@@ -7,6 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from tests.support.lab.topology import ROOT
 from tests.unit.rules.draft import Case, Change, Draft, Legal
 
 _FOLDER = TemporaryDirectory(prefix="millrace-plugins-")
@@ -39,7 +40,17 @@ def on_one_worker(draft: Draft) -> None:
 
 
 GOOD = plugin(maven=MAVEN, sha256=SUM)
+
+
+def job(*entries: object) -> Change:
+    """Give a job jars."""
+    written = {"name": "clicks", "source": str(ROOT / "spark/flights"), "module": "flights.batch"}
+    return lambda draft: draft.variable("spark_jobs", [{**written, "jars": list(entries)}])
+
+
 REFUSED: list[Case] = [
+    ("plugin-duplicate", "of a job", job(GOOD, GOOD), ("timer", "spark_jobs[clicks].jars")),
+    ("plugin-source", "of a job", job(plugin()), ("spark_jobs[clicks].jars[timer]",)),
     ("plugins-differ", "on one worker", on_one_worker, ("connect_plugins", "k1", "k2")),
     ("plugin-duplicate", "of a worker", connect(GOOD, GOOD), ("timer", "connect_plugins")),
     ("plugin-duplicate", "of a broker", kafka(GOOD, GOOD), ("timer", "kafka_plugins")),
@@ -92,6 +103,7 @@ REFUSED: list[Case] = [
     ),
 ]
 LEGAL: list[Legal] = [
+    ("plugin-source", "jars of a job", job(GOOD)),
     (
         "plugins-differ",
         "a plugin of brokers alone",
