@@ -49,10 +49,8 @@ class Part:
 
 def is_bad(part: Part, entry: Entry) -> bool:
     """Return whether an entry means a part; a version without a number is one before all others."""
-    matches = entry["part"].endswith if part.name.startswith(":") else entry["part"].__eq__
-    if not matches(part.name) or part.distribution in entry.get("accepted", {}):
-        return False
-    return model.includes(entry, part.version)
+    accepted = part.distribution in entry.get("accepted", {})
+    return not accepted and model.means(entry, part.name, part.version)
 
 
 def is_for_the_inventory(part: Part) -> bool:

@@ -20,10 +20,11 @@ from ..plugin_utils.services.spark.model import SparkHost
 LOGINS, PACKAGES, MASKS = "logins", "packages", "masks"
 AUTHORITIES, SECRETS = "authorities", "secrets"
 FORMER_MASKS, FORMER_UNITS = "former_masks", "former_units"
+FORMER_PLUGINS = "former_plugins"
 KAFKA = "kafka"
 FORMER = ("former_jobs", "former_monitoring")
 PARTS = {
-    "distribution": ("distribution",),
+    "distribution": ("distribution", "plugins", "plugin_directory"),
     "files": ("files", "restart_marks", "previous"),
     "units": ("units", "starts_after", "restart_marks", "ready"),
 }
@@ -43,19 +44,22 @@ class ActionModule(Action):
             options |= self.judged_operations()
         if args["product"] == "host" and self._is_current(options):
             return {"changed": False}
-        distribution = dict(options.get("distribution") or {})
-        if not distribution:
+        if not _unpacked(options):
             return self.call(options)
-        tarball = Path(distribution["tarball"])
-        if tarball.is_file():
-            distribution["size"] = tarball.stat().st_size
-        result = self.call({**options, "distribution": distribution})
-        if not result.pop("needs_archive", False) or result.get("failed"):
+        options = _with_each(options, _size)
+        result = self.call(options)
+        needed = result.pop("needs_archive", [])
+        if not needed or result.get("failed"):
             return result
-        artifacts.verify(tarball, distribution["sha256"])
+        missing = [settings for settings in _unpacked(options) if settings["home"] in needed]
+        for settings in missing:
+            artifacts.verify(Path(settings["tarball"]), settings["sha256"])
         try:
-            distribution["archive"] = self._transfer(tarball)
-            return self.call({**options, "distribution": distribution})
+            archives = {
+                settings["home"]: {"archive": self._transfer(Path(settings["tarball"]), number)}
+                for number, settings in enumerate(missing)
+            }
+            return self.call(_with_each(options, lambda it: archives.get(it["home"], {})))
         finally:
             self._untyped._remove_tmp_path(ansible_internals.remote_shell(self).tmpdir)
 
@@ -105,6 +109,9 @@ class ActionModule(Action):
         parts = args["parts"] or [*PARTS]
         if parts[0] in self._files:
             return {"files": self._files[parts[0]](product)}
+        if parts == [FORMER_PLUGINS]:
+            self._refuse_defaults()
+            return desired.of_former_plugins(self.cluster, self.host, product)
         if args["state"] == "absent":
             self._refuse_defaults()
             if parts[0] in (FORMER_MASKS, FORMER_UNITS):
@@ -192,11 +199,11 @@ class ActionModule(Action):
     def _untyped(self) -> Any:
         return self
 
-    def _transfer(self, tarball: Path) -> str:
+    def _transfer(self, tarball: Path, number: int) -> str:
         """Copy the tarball into the host's temporary directory and return its path there."""
         shell = ansible_internals.remote_shell(self)
         directory = shell.tmpdir or self._make_tmp_path()
-        remote: str = shell.join_path(directory, "archive.tar")
+        remote: str = shell.join_path(directory, f"archive-{number}.tar")
         try:
             self._untyped._transfer_file(str(tarball), remote)
         except AnsibleError as error:
@@ -208,3 +215,26 @@ class ActionModule(Action):
             raise AnsibleActionFail(message) from error
         self._untyped._fixup_perms2((directory, remote), execute=False)
         return remote
+
+
+def _unpacked(options: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return what is to be unpacked: a distribution, and plugins."""
+    return [*filter(None, [options.get("distribution")]), *(options.get("plugins") or ())]
+
+
+def _with_each(
+    options: Mapping[str, Any], add: Callable[[Mapping[str, Any]], Mapping[str, Any]]
+) -> dict[str, Any]:
+    """Return options with something added to each distribution and plugin."""
+    distribution, plugins = options.get("distribution"), options.get("plugins")
+    return {
+        **options,
+        **({"distribution": {**distribution, **add(distribution)}} if distribution else {}),
+        **({"plugins": [{**plugin, **add(plugin)} for plugin in plugins]} if plugins else {}),
+    }
+
+
+def _size(settings: Mapping[str, Any]) -> dict[str, int]:
+    """Return the size of a tarball, for the check of the space; nothing where there is none."""
+    tarball = Path(settings["tarball"])
+    return {"size": tarball.stat().st_size} if tarball.is_file() else {}

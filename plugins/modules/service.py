@@ -6,7 +6,7 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ansible.module_utils.basic import AnsibleModule
 
@@ -42,7 +42,8 @@ options:
   parts:
     description: Which of its options; all without it. Some have no other option beside them.
       V(logins) is for the files by which jobs on Spark log in to Kafka, V(packages) for the Python
-      packages of a O(job). V(masks) is for what keeps packages of the system from starting
+      packages of a O(job). V(former_plugins) is for the removal of plugins that the inventory no
+      longer has. V(masks) is for what keeps packages of the system from starting
       services. V(authorities) is for the CA of the schema registry that jobs on Spark read, and
       V(secrets) for the generation of the secrets that the host has. With O(state=absent)
       V(former_masks) is for what masked packages of which the site has the units now, and
@@ -55,6 +56,7 @@ options:
       - units
       - logins
       - packages
+      - former_plugins
       - masks
       - authorities
       - secrets
@@ -82,6 +84,20 @@ options:
       and here. With C(kept) older homes of the product are removed once a new one is unpacked, but
       for that many and those that processes run from.
     type: dict
+  plugins:
+    description: Mappings like O(distribution), each with C(home), C(tarball) and C(sha256), of
+      plugins that are unpacked beside it.
+    type: list
+    elements: dict
+    default: []
+  plugin_directory:
+    description: Directory with the homes of O(plugins). RV(former_plugins) are the others in it.
+    type: path
+  remove_plugins:
+    description: Whether these others are removed. As long as a mark of O(restart_marks) exists,
+      they stay, and so does each that a unit or the command line of a process names.
+    type: bool
+    default: false
   files:
     description:
       - Mapping of absolute path to what should be there. Its keys are C(state) (V(file),
@@ -167,6 +183,11 @@ attributes:
 """
 
 RETURN = r"""
+former_plugins:
+  description: Directories in O(plugin_directory) that are not the home of one of O(plugins).
+  returned: with O(plugin_directory)
+  type: list
+  elements: str
 waiting:
   description: Units of O(ready) that do not work yet, or not with their current files.
   returned: unless it removes something
@@ -201,6 +222,13 @@ def hide_secrets(entries: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+class Unpacking(NamedTuple):
+    """What is to be unpacked."""
+
+    home: Path
+    settings: dict[str, Any]
+
+
 class Service:
     """What the options want, and how the host differs from it."""
 
@@ -214,7 +242,7 @@ class Service:
         self._host = files.Host(self.entries)
         self.marks = [Path(mark) for mark in self._params["restart_marks"]]
         self.units = [Unit(name) for name in self._params["units"]]
-        self.home, self.unpacked = self._distribution()
+        self.unpackings = self._unpackings()
         self._refuse(files.problems(self.entries, self._host.read, planned=module.check_mode))
         self.changes = files.plan(self.entries, self._host.read)
 
@@ -225,15 +253,43 @@ class Service:
             text = f"{count} with the files, nothing was changed:\n- {lines}"
             self._module.fail_json(msg=text)
 
-    def _distribution(self) -> tuple[Path | None, bool]:
-        settings = self._params["distribution"]
-        if not settings:
-            return None, True
-        home = Path(settings["home"])
-        unpacked = distribution.is_unpacked(home, settings["sha256"])
-        if not unpacked and "size" in settings:
-            distribution.check_space(home, settings["size"])
-        return home, unpacked
+    def _unpackings(self) -> list[Unpacking]:
+        """Return what is not unpacked yet: the distribution, and plugins."""
+        wanted = [self._params["distribution"], *self._params["plugins"]]
+        missing = [
+            Unpacking(Path(settings["home"]), settings)
+            for settings in wanted
+            if settings and not distribution.is_unpacked(Path(settings["home"]), settings["sha256"])
+        ]
+        for unpacking in missing:
+            if "size" in unpacking.settings:
+                distribution.check_space(unpacking.home, unpacking.settings["size"])
+        return missing
+
+    @property
+    def needed_archives(self) -> list[str]:
+        """The homes of what is not unpacked and was not transferred."""
+        return [
+            str(unpacking.home)
+            for unpacking in self.unpackings
+            if "archive" not in unpacking.settings
+        ]
+
+    @property
+    def former_plugins(self) -> list[Path]:
+        """The homes of plugins that are on the host and not wanted."""
+        directory = self._params["plugin_directory"]
+        homes = [Path(settings["home"]) for settings in self._params["plugins"]]
+        return distribution.other_homes(Path(directory), homes) if directory else []
+
+    def remove_plugins(self) -> list[Path]:
+        """Remove former plugins that nothing uses; return those, or what they would be."""
+        if not self._params["remove_plugins"] or any(mark.exists() for mark in self.marks):
+            return []
+        unused = distribution.unused(self.former_plugins)
+        if not self._module.check_mode:
+            distribution.remove(unused)
+        return unused
 
     def make(self) -> None:
         """Bring accounts, distribution and files to what is wanted."""
@@ -241,11 +297,10 @@ class Service:
             change for change in self.changes if change.entry.path.startswith(files.SYSUSERS)
         ]
         make_accounts(self._module, self.entries, accounts)
-        settings = self._params["distribution"] or {}
-        if self.home and not self.unpacked:
-            distribution.unpack(Path(settings["archive"]), self.home, settings["sha256"])
+        for home, settings in self.unpackings:
+            distribution.unpack(Path(settings["archive"]), home, settings["sha256"])
             if "kept" in settings:
-                distribution.remove_former(self.home, settings["kept"])
+                distribution.remove_former(home, settings["kept"])
         former = restart.current_state(self.entries, self._host.read)
         remaining = [change for change in self.changes if change not in accounts]
         restart.make(remaining, self.marks, self._previous, former)
@@ -304,7 +359,7 @@ class Service:
         """Return what differs, or differed."""
         changes, replaced = self.changes, self._replaced()
         result: dict[str, Any] = {
-            "changed": bool(changes) or not self.unpacked,
+            "changed": bool(changes or self.unpackings),
             "changed_paths": [change.entry.path for change in changes],
             "changed_keys": {
                 change.entry.path: list(change.keys) for change in changes if change.keys
@@ -317,9 +372,8 @@ class Service:
             ],
         }
         if self._module._diff:
-            unpacked = {"before": "", "after": f"unpacked {self.home}\n"}
             result["diff"] = [
-                *([] if self.unpacked else [unpacked]),
+                *({"before": "", "after": f"unpacked {home}\n"} for home, _ in self.unpackings),
                 *(difference for change in changes for difference in files.diff(change)),
             ]
         return result
@@ -350,21 +404,20 @@ def run(module: AnsibleModule) -> dict[str, Any]:
     )
     service = Service(module)
     result = service.result()
-    if (
-        not service.unpacked
-        and not module.check_mode
-        and "archive" not in (module.params["distribution"] or {})
-    ):
-        return {**result, "needs_archive": True}
+    if service.needed_archives and not module.check_mode:
+        return {**result, "needs_archive": service.needed_archives}
     if not module.check_mode:
         service.make()
+    removed = service.remove_plugins()
+    if module.params["plugin_directory"]:
+        result["former_plugins"] = [str(home) for home in service.former_plugins]
     started = service.start() if module.params["started"] else []
     waiting = service.waiting()
     restarted = service.bring_up()
     states = [service_unit.state() for service_unit in service.units]
     return {
         **result,
-        "changed": result["changed"] or bool(started or restarted),
+        "changed": result["changed"] or bool(started or restarted or removed),
         "started_units": started,
         "waiting": [watched.unit.name for watched in waiting],
         "running": all(state.running for state in states),
@@ -394,6 +447,9 @@ def main() -> None:
     module = AnsibleModule(
         argument_spec={
             "distribution": {"type": "dict"},
+            "plugins": {"type": "list", "elements": "dict", "default": []},
+            "plugin_directory": {"type": "path"},
+            "remove_plugins": {"type": "bool", "default": False},
             "files": {"type": "dict", "default": {}},
             "units": {"type": "list", "elements": "str", "default": []},
             "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},

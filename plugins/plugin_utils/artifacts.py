@@ -49,7 +49,7 @@ def have(distributions: Iterable[Distribution], display: Callable[[str], None]) 
     """
     packed = []
     for distribution in distributions:
-        _refuse_others(distribution.tarball, distribution.checksum_file)
+        refuse_others(distribution.tarball, distribution.checksum_file)
         if not distribution.tarball.is_file():
             display(f"  packing {distribution.product} {distribution.version}, once")
             _pack(distribution)
@@ -68,7 +68,7 @@ def verify(tarball: Path, sha256: str, recorded: Path | None = None) -> None:
     if not tarball.is_file():
         message = f"the tarball {tarball} is not on the control node; run artifacts.yml"
         raise AnsibleActionFail(message)
-    _refuse_others(tarball, recorded)
+    refuse_others(tarball, recorded)
     status = tarball.stat()
     stamp = f"{sha256} {status.st_size} {status.st_mtime_ns} {status.st_ino}\n"
     checked = tarball.with_suffix(".tar.checked")
@@ -94,7 +94,7 @@ def _others_write(path: Path) -> bool:
     return bool(status.st_mode & 0o022) or status.st_uid not in trusted
 
 
-def _refuse_others(tarball: Path, recorded: Path | None) -> None:
+def refuse_others(tarball: Path, recorded: Path | None) -> None:
     """Refuse a tarball that others may change: it decides what runs on hosts.
 
     Raises:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import subprocess
+import threading
 import uuid
 from collections import Counter
 from collections.abc import Iterator
@@ -14,9 +16,13 @@ from typing import Any
 
 import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.host.connect_rest import Rest
+from ansible_collections.millrace.streaming.plugins.module_utils.host.rest import RestError
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka import clients, users
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.library import (
     TopicPartition,
+)
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.jvm_plugins import (
+    directory,
 )
 from testinfra.host import Host
 
@@ -31,6 +37,12 @@ from tests.support.services.unit import lost
 from tests.support.wait import wait_for
 
 PAGE = ROOT / "docs/operate/connect.md"
+PLUGIN = {
+    "name": "files",
+    "maven": "org.apache.kafka:connect-file:4.3.1",
+    "sha256": "5d4133787e0732f731203f926fe31e39f098109ef9973a95d7f038fe37f5f368",
+}
+FILE_SOURCE = "org.apache.kafka.connect.file.FileStreamSourceConnector"
 
 
 @dataclass(frozen=True)
@@ -153,6 +165,61 @@ def test_what_the_plugin_refuses_changes_nothing(
     misspelt = {**copy.connector["config"], "connector.class": "MirorSourceConnector"}
     assert "no worker has the class" in plays.refuse("connectors", *copy.given(config=misspelt))
     assert connect_rest.call("GET", f"/connectors/{NAME}/config") == before
+
+
+def plugin_homes(topology: Topology, hosts: dict[str, Host]) -> list[list[str]]:
+    """The directories of plugins of the inventory, of each worker."""
+    listed = f"find {directory('connect')} -mindepth 1 -maxdepth 1 -printf '%f\\n' || true"
+    return [hosts[name].check_output(listed).split() for name in topology.cluster.connect]
+
+
+def started(topology: Topology, hosts: dict[str, Host]) -> dict[str, str]:
+    """When each worker was started."""
+    asked = "systemctl show connect --property ActiveEnterTimestampMonotonic --value"
+    return {name: hosts[name].check_output(asked) for name in topology.cluster.connect}
+
+
+def failed_tasks(rest: Rest, ended: threading.Event, failed: list[Any]) -> None:
+    """Collect the tasks that have failed, until the end; a worker that restarts does not answer."""
+    while not ended.wait(0.5):
+        with contextlib.suppress(RestError, OSError):
+            failed += [task for task in tasks(rest).values() if task[0] == "FAILED"]
+
+
+def test_a_plugin_comes_and_goes_with_the_workers_one_by_one_and_no_task_fails(
+    topology: Topology, hosts: dict[str, Host], connect_rest: Rest, plays: Plays, copy: Copy
+) -> None:
+    def given(*plugins: dict[str, Any]) -> tuple[str, ...]:
+        return *copy.given(), "-e", json.dumps({"connect_plugins": plugins})
+
+    before = started(topology, hosts)
+    wrong = plays.refuse("site", *given({**PLUGIN, "sha256": "0" * 64}))
+    assert "no host was touched" in wrong
+    assert f"set sha256: {PLUGIN['sha256']}" in wrong
+    assert started(topology, hosts) == before
+
+    ended, failed = threading.Event(), []
+    watching = threading.Thread(target=failed_tasks, args=(connect_rest, ended, failed))
+    watching.start()
+    try:
+        plays.succeed("site", *given(PLUGIN), seconds=1200)
+        with_plugin = started(topology, hosts)
+        classes = [
+            {plugin["class"] for plugin in connect_rest.ask(worker, "GET", "/connector-plugins")}
+            for worker in connect_rest.instances
+        ]
+        assert all(FILE_SOURCE in names for names in classes)
+        assert all(len(homes) == 1 for homes in plugin_homes(topology, hosts))
+        assert changed(plays.succeed("site", *given(PLUGIN), seconds=1200)) == 0
+        assert started(topology, hosts) == with_plugin
+        plays.succeed("site", *given(), seconds=1200)
+    finally:
+        ended.set()
+        watching.join()
+    assert all(with_plugin[name] != before[name] for name in before), "each worker was restarted"
+    assert not any(plugin_homes(topology, hosts)), "what no worker uses is removed"
+    assert not failed
+    assert {state for state, _ in tasks(connect_rest).values()} == {"RUNNING"}
 
 
 def test_the_tasks_of_a_killed_worker_run_on_another(

@@ -100,17 +100,32 @@ def remove_former(
         if _product(marker.parent) == product and not marker.parent.is_symlink()
     ]
     unpacked.sort(key=lambda path: (path / MARKER).stat().st_mtime, reverse=True)
+    former = unused([path for path in unpacked[count:] if path != home], proc, units)
+    remove(former)
+    return former
+
+
+def other_homes(directory: Path, homes: Iterable[Path]) -> list[Path]:
+    """Return what is unpacked in a directory and is none of these homes."""
+    unpacked = (marker.parent for marker in directory.glob(f"*/{MARKER}"))
+    kept = {*homes}
+    return sorted(path for path in unpacked if path not in kept and not path.is_symlink())
+
+
+def unused(
+    homes: Iterable[Path], proc: Path = Path("/proc"), units: Path = removal.UNITS
+) -> list[Path]:
+    """Return those that are named by no unit, and on the command line of no running process."""
     commands = _texts([*proc.glob("[0-9]*/cmdline"), *units.glob("*.service")])
-    former = [
-        path
-        for path in unpacked[count:]
-        if path != home and not any(f"{path}/" in command for command in commands)
-    ]
-    for path in former:
+    return [path for path in homes if not any(f"{path}/" in command for command in commands)]
+
+
+def remove(homes: Iterable[Path]) -> None:
+    """Remove directories that were unpacked."""
+    for path in homes:
         # Without its marker it is unpacked again, should its removal be interrupted.
         removal.remove(str(path / MARKER))
         removal.remove(str(path))
-    return former
 
 
 def _product(home: Path) -> str:

@@ -31,6 +31,7 @@ from .files import Entry, directory, text
 from .firewall import Firewall
 from .host import Facts, HostSettings
 from .inventory import Inventory
+from .jvm_plugins import Plugin
 from .resolution import Resolution
 from .service import Certified, Listening, Part, Service
 from .variables import Invalid
@@ -183,6 +184,10 @@ class Cluster:
         """Return what is unpacked on a host."""
         distributions = (part.distribution for part in self.deployed(host).values())
         return [distribution for distribution in distributions if distribution]
+
+    def plugins(self, host: str) -> list[Plugin]:
+        """Return what the inventory adds to the class paths of a host's services."""
+        return [plugin for service in self.services(host).values() for plugin in service.plugins]
 
     def ports(self, host: str) -> list[tuple[str, int]]:
         """Return what a host's services listen on: a name for the message, and the port."""

@@ -6,6 +6,7 @@ import hashlib
 import json
 import shlex
 from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 from ...module_utils.formats import pem
@@ -17,7 +18,7 @@ from ..services.monitoring.packaged import Packaged
 from ..services.spark import jobs as spark_jobs
 from ..services.spark.jobs import Job
 from ..services.spark.model import SparkHost
-from . import ca_change, files, firewall
+from . import ca_change, files, firewall, jvm_plugins
 from .artifacts import HOMES
 from .cluster import Cluster
 from .host import SYSCTL_FILE, TMPFILES_FILE, HostSettings
@@ -25,6 +26,7 @@ from .service import restart_mark
 
 State = dict[str, Any]
 _ENABLED = "multi-user.target.wants"
+_JARS = jvm_plugins.directory("spark")
 _PACKAGES = f"{HOMES}/{spark_jobs.PACKAGES}-"
 
 
@@ -67,6 +69,7 @@ def digest(entries: Mapping[str, Any]) -> str:
 def of_job(spark: SparkHost, job: Job) -> State:
     """Return the options of the module `service` for a job on a Spark host."""
     return {
+        "plugins": [plugin.unpacked for plugin in spark.drivers.jars(job)],
         "files": spark.drivers.files(job),
         "units": job.started,
         # Only a service runs on with older files: another one reads them at its next start.
@@ -100,6 +103,7 @@ def of_former_jobs(spark: SparkHost, installed: Collection[str]) -> State:
     packages = {
         unpacked.home for job in drivers.jobs if job.present and (unpacked := drivers.packages(job))
     }
+    jars = {plugin.home for plugin in spark.plugins}
     former = dict.fromkeys(file.rpartition(".")[0] for file in units)
     gone = [
         Job(unit.removeprefix("spark-job-"), "", "") for unit in former if unit not in job_units
@@ -124,9 +128,21 @@ def of_former_jobs(spark: SparkHost, installed: Collection[str]) -> State:
             *(spark_jobs.login_file(user) for user in sorted(users)),
             # A module that its package has lost could still be imported.
             *sorted(path for path in paths - modules if path.startswith(prefixes)),
-            *sorted(path for path in paths - packages if path.startswith(_PACKAGES)),
+            # Directories in them are theirs, whatever their names are.
+            *sorted(
+                path
+                for path in paths - packages
+                if path.startswith(_PACKAGES) and str(Path(path).parent) == HOMES
+            ),
+            *sorted(path for path in paths - jars if str(Path(path).parent) == _JARS),
         ],
     }
+
+
+def of_former_plugins(cluster: Cluster, host: str, product: str) -> State:
+    """Return the options of the module `service` that remove former plugins of a service."""
+    service = cluster.services(host)[product]
+    return {**service.plugin_state, "restart_marks": service.marks, "remove_plugins": True}
 
 
 def former_monitoring(cluster: Cluster, host: str) -> list[Packaged]:

@@ -44,6 +44,15 @@ def includes(entry: Entry, version: str) -> bool:
     return (not first or numbers(first) <= compared) and (not good or compared < numbers(good))
 
 
+def means(entry: Entry, part: str, version: str) -> bool:
+    """Return whether an entry means a part, `group:name`, in a version.
+
+    Of a part whose group is not known, `:name`, it may be that of any group.
+    """
+    matches = entry["part"].endswith if part.startswith(":") else entry["part"].__eq__
+    return bool(matches(part)) and includes(entry, version)
+
+
 def holes(product: str, version: str) -> Iterator[Entry]:
     """Yield the entries that mean a product itself in a version."""
     part = PARTS.get(product)

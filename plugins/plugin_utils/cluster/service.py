@@ -13,13 +13,14 @@ from ...module_utils.formats.values import by_name, canonical
 from ..services.kafka.security import OPEN, STANDARD, Certificate
 from ..services.metrics import java_agent
 from ..services.zookeeper.tls import Identity
-from . import files, needrestart, tools
+from . import files, jvm_plugins, needrestart, tools
 from .artifacts import HOMES, KEPT_HOMES, Distribution, cache_directory
 from .crashes import Crashes
 from .files import Entry
 from .host import HostSettings
 from .inventory import Secrets
 from .jvm import Jvm
+from .jvm_plugins import Plugin
 
 # Who connects to a port, and who that is.
 CLIENTS, NODES, ADMINS, LOOPBACK = "clients", "nodes", "admins", "loopback"
@@ -302,6 +303,8 @@ class Service(Configured):
     """The end of the name of the variable with the heap of its JVM."""
     previous: ClassVar[str] = ""
     """The file with what the service was started with, where one is kept."""
+    takes_plugins: ClassVar[bool] = False
+    """Whether the inventory may add plugins to it, in a variable of their own."""
     leftovers: ClassVar[tuple[str, ...]]
     """What teardown removes besides its files, such as files that another inventory brings; with a
     slash at the end only if it is empty: what Millrace did not bring may be in it."""
@@ -354,6 +357,35 @@ class Service(Configured):
             archive = settings[f"{self.product}_archive"]
         cache = cache_directory(settings["service_cache"])
         return Distribution(self.product, self.version, cache, archive)
+
+    @cached_property
+    def plugins(self) -> list[Plugin]:
+        """What the inventory adds to its class path."""
+        if not self.takes_plugins:
+            return []
+        entries = self.settings[self.plugins_variable]
+        cache = cache_directory(self.settings["service_cache"])
+        return jvm_plugins.of_entries(self.product, entries, cache)
+
+    @property
+    def plugins_variable(self) -> str:
+        """The variable with them."""
+        return jvm_plugins.variable(self.product)
+
+    @property
+    def plugin_state(self) -> dict[str, Any]:
+        """The options of the module `service` that unpack its plugins."""
+        if not self.takes_plugins:
+            return {}
+        return {
+            "plugins": [plugin.unpacked for plugin in self.plugins],
+            "plugin_directory": jvm_plugins.directory(self.product),
+        }
+
+    @property
+    def required_classes(self) -> dict[str, str]:
+        """What names a class that a plugin may have -> the class."""
+        return {}
 
     @property
     def state_dir(self) -> str:
@@ -437,6 +469,7 @@ class Service(Configured):
         """The options of the module `service` for it."""
         return {
             **super().state,
+            **self.plugin_state,
             "starts_after": self.starts_after,
             **({"previous": self.previous} if self.previous else {}),
         }
@@ -455,6 +488,7 @@ class Service(Configured):
                 *written,
                 *self.leftovers,
                 self.distribution.home,
+                *([jvm_plugins.directory(self.product)] if self.takes_plugins else []),
                 *(data if self.settings[f"{self.product}_remove_data"] else []),
                 *self.crashes.leftovers,
                 *needrestart.LEFTOVERS,

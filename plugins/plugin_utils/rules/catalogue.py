@@ -18,6 +18,7 @@ _SUBJECTS = (
     ".policy",
     ".services",
     ".jvm",
+    ".plugins",
     ".system",
     ".firewall",
     ".directories",

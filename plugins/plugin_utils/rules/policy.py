@@ -46,7 +46,7 @@ def _outdated_version(service: Service) -> Findings:
         reasons.append("It is installed only to be upgraded from.")
     holes_by_reason: dict[str, list[Entry]] = {}
     for entry in open_holes(service.product, service.version):
-        holes_by_reason.setdefault(_reason(service, entry), []).append(entry)
+        holes_by_reason.setdefault(accepted_reason(service, entry), []).append(entry)
     reasons += [
         f"{_listed(entries)} accepted: {reason}." for reason, entries in holes_by_reason.items()
     ]
@@ -58,10 +58,10 @@ def _outdated_version(service: Service) -> Findings:
 def _refused(service: Service) -> list[Entry]:
     """Return the holes that the inventory does not accept."""
     entries = open_holes(service.product, service.version)
-    return [entry for entry in entries if not _reason(service, entry)]
+    return [entry for entry in entries if not accepted_reason(service, entry)]
 
 
-def _reason(service: Service, entry: Entry) -> str:
+def accepted_reason(service: Service, entry: Entry) -> str:
     """Return why the inventory accepts a hole, in one line; empty if it does not, in words."""
     reason = service.settings[_ACCEPTED].get(entry["id"])
     if not isinstance(reason, str) or not any(map(str.isalpha, reason)):

@@ -237,3 +237,11 @@ def differing(cluster: Cluster, variable: str, values: Mapping[str, str]) -> str
     hosts_by_value = holders({host: values[host] for host in taken})
     phrases = (f"{value or 'none'} on {listing(hosts)}" for value, hosts in hosts_by_value.items())
     return listing(phrases) if len(hosts_by_value) > 1 else ""
+
+
+def wrong_path(path: str, missing: str, *, is_there: bool) -> tuple[str, str] | None:
+    """Return what is wrong with a path on the control node, and what to set."""
+    if not path.startswith("/"):
+        fix = f'Set it to "{{{{ inventory_dir }}}}/{path}" for example.'
+        return "depends on where Ansible is started", fix
+    return None if is_there else (f"is {missing} on the control node", "Correct the path.")

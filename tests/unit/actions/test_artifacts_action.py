@@ -35,7 +35,7 @@ def test_what_was_packed_is_reported(
     monkeypatch.setattr(artifacts, "have", have)
     (tmp_path / "hosts.yml").write_text(HOSTS)
     result = AnsibleRun(tmp_path / "hosts.yml").task("artifacts", "localhost", check=check)
-    assert result == {"changed": bool(packed), "packed": packed}
+    assert result == {"changed": bool(packed), "packed": packed, "boms": []}
     assert sorted(products) == ["kafka", "zookeeper"]
 
 

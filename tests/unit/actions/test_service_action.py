@@ -52,6 +52,8 @@ def test_a_product_has_the_options_of_the_model(ansible: AnsibleRun) -> None:
     arguments = options(ansible, product="kafka")
     assert arguments.keys() == {
         "distribution",
+        "plugins",
+        "plugin_directory",
         "files",
         "previous",
         "units",
@@ -66,10 +68,20 @@ def test_a_product_has_the_options_of_the_model(ansible: AnsibleRun) -> None:
 @pytest.mark.parametrize(
     ("sections", "names"),
     [
-        (["distribution"], {"distribution"}),
+        (["distribution"], {"distribution", "plugins", "plugin_directory"}),
         (["files"], {"files", "restart_marks", "previous"}),
         (["units"], {"units", "starts_after", "restart_marks"}),
-        (["distribution", "units"], {"distribution", "units", "starts_after", "restart_marks"}),
+        (
+            ["distribution", "units"],
+            {
+                "distribution",
+                "plugins",
+                "plugin_directory",
+                "units",
+                "starts_after",
+                "restart_marks",
+            },
+        ),
     ],
 )
 def test_parts_are_a_choice_of_them(
@@ -354,4 +366,4 @@ def test_ansible_runs_both_halves_and_shows_no_secret(
     assert "hunter2" not in str(result)
     assert (tmp_path / "secret").read_text() == "hunter2"
     assert (Path(tarball["home"]) / ".unpacked").read_text().strip() == tarball["sha256"]
-    assert not list(Path(tmp_path / "remote").rglob("archive.tar"))
+    assert not list(Path(tmp_path / "remote").rglob("archive*.tar"))

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import pwd
 import socket
 import stat
+import subprocess
+import tarfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -412,6 +415,69 @@ def test_a_distribution_that_cannot_be_unpacked_leaves_the_files_alone(tmp_path:
     assert not (tmp_path / "file").exists()
     distribution["size"] = 2**60
     assert str(tmp_path) in apply(wrong)["msg"]
+
+
+# Plugins
+
+
+def packed(folder: Path, name: str) -> dict[str, Any]:
+    """Return a plugin whose tarball is there, and the home that it gets."""
+    (folder / name).mkdir(parents=True)
+    (folder / name / f"{name}.jar").write_text(name)
+    path = folder / f"{name}.tar"
+    with tarfile.open(path, "w") as archive:
+        archive.add(folder / name, name)
+    sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
+    home = str(folder / "opt/plugins" / f"{name}-1")
+    return {"home": home, "sha256": sha256, "archive": str(path)}
+
+
+def test_plugins_are_unpacked_beside_each_other(tmp_path: Path, systemd: Systemd) -> None:
+    first, second = packed(tmp_path, "a"), packed(tmp_path, "b")
+    not_sent = {key: second[key] for key in ("home", "sha256")}
+    options: dict[str, Any] = {
+        "plugins": [first, not_sent],
+        "plugin_directory": str(tmp_path / "opt/plugins"),
+        "files": {str(tmp_path / "file"): entry("x")},
+    }
+    assert apply(options)["needs_archive"] == [second["home"]]
+    assert not Path(first["home"]).exists(), "nothing is unpacked before all of them are there"
+    assert not (tmp_path / "file").exists()
+    options["plugins"] = [first, second]
+    done = apply(options)
+    assert done["changed"]
+    assert done["former_plugins"] == []
+    assert (Path(second["home"]) / "b/b.jar").read_text() == "b"
+    assert apply(options)["changed"] is False
+    assert systemd.commands() == []
+
+
+def test_a_former_plugin_goes_only_when_nothing_uses_it(tmp_path: Path, systemd: Systemd) -> None:
+    first, second = packed(tmp_path, "a"), packed(tmp_path, "b")
+    directory, mark = tmp_path / "opt/plugins", tmp_path / "run/mark"
+    options: dict[str, Any] = {"plugins": [first, second], "plugin_directory": str(directory)}
+    apply(options)
+    (directory / "of-somebody-else").mkdir()
+    options["plugins"] = [second]
+    done = apply(options)
+    assert done["former_plugins"] == [first["home"]]
+    assert done["changed"] is False
+    removal_options = {**options, "remove_plugins": True, "restart_marks": [str(mark)]}
+    mark.parent.mkdir()
+    mark.touch()
+    assert apply(removal_options)["changed"] is False, "its process runs with it"
+    mark.unlink()
+    named = ["sh", "-c", f"read line # {first['home']}/a/*"]
+    with subprocess.Popen(named, stdin=subprocess.PIPE) as process:
+        assert apply(removal_options)["changed"] is False
+        process.kill()
+    assert apply(removal_options, check=True)["changed"]
+    assert Path(first["home"]).exists()
+    done = apply(removal_options)
+    assert (done["changed"], done["former_plugins"]) == (True, [])
+    assert {path.name for path in directory.iterdir()} == {"b-1", "of-somebody-else"}
+    assert apply(removal_options)["changed"] is False
+    assert systemd.commands() == []
 
 
 # Removal

@@ -12,7 +12,7 @@ ENTRY = ServiceEntry(
     groups=(Group(GROUP, "worker of Kafka Connect", "workers of Kafka Connect", leaves=True),),
     runs_on_java=True,
     unpacked_bytes=500 * MIB,
-    described={"connect_connectors": GROUP, "connect_mirrors": GROUP},
+    described={"connect_connectors": GROUP, "connect_mirrors": GROUP, "connect_plugins": GROUP},
     lowest={"connect_start_timeout": 1, "connect_stop_timeout": 1},
     reserved_kafka_users=(KAFKA_USER,),
     sizes=("connect_heap",),

@@ -5,6 +5,7 @@ The layers of a property: topology < security < connect_config < owned keys.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -51,6 +52,14 @@ EXACTLY_ONCE = "exactly.once.source.support"
 _CLIENTS = ("producer.", "consumer.", "admin.")
 _CLIENT_KEYS = ("security.", "sasl.", "ssl.")
 _TOPICS = ("config", "offset", "status")
+_CLASSES = ("key.converter", "value.converter", "header.converter")
+# Those that each distribution has: there is nothing to look up.
+_OF_KAFKA = tuple(
+    f"org.apache.kafka.connect.{package}."
+    for package in ("converters", "json", "mirror", "storage", "transforms")
+)
+# Of a connector: its converters, transforms and predicates.
+_CLASS_KEY = re.compile(r"(key|value|header)\.converter|(transforms|predicates)\.[^.]+\.type")
 _CONVERTER = "org.apache.kafka.connect.json.JsonConverter"
 _TOPOLOGY: Mapping[str, Any] = {
     # Sinks read no records of transactions that were aborted.
@@ -68,6 +77,8 @@ _TOPOLOGY: Mapping[str, Any] = {
     "config.providers.file.class": "org.apache.kafka.common.config.provider.FileConfigProvider",
     ALLOWED_PATHS: SECRETS,
 }
+# Plugins of an inventory may have no manifests: their classes are read, too (KIP-898).
+_DISCOVERY: Mapping[str, Any] = {"plugin.discovery": "hybrid_warn"}
 # Keys that only Millrace writes, with the variable that sets each.
 OWNED: Mapping[str, str] = {
     "bootstrap.servers": "the group kafka_brokers",
@@ -75,7 +86,7 @@ OWNED: Mapping[str, str] = {
     "group.id": "connect_group",
     "listeners": "connect_port",
     "offset.storage.topic": "connect_group",
-    "plugin.path": "nothing, it is the directory of connect_version",
+    "plugin.path": "connect_plugins",
     "rest.advertised.host.name": "connect_host",
     "rest.advertised.listener": "connect_security",
     "rest.advertised.port": "connect_port",
@@ -101,6 +112,7 @@ class Worker(KafkaService):
     kafka_user = KAFKA_USER
     kafka_authority = KAFKA_AUTHORITY
     owned = OWNED
+    takes_plugins = True
     leftovers = (
         REST_STORE,
         AUTHORITY,
@@ -170,6 +182,24 @@ class Worker(KafkaService):
             **({"exactly.once.support": exactly} if kind == mirrors.TOPICS else {}),
         }
         return {key: property_text(value) or "" for key, value in properties.items()}
+
+    @property
+    def required_classes(self) -> dict[str, str]:
+        """Each property of a worker or a connector that names a class -> the class."""
+        named = {f"connect_config.{key}": self.config.get(key) for key in _CLASSES}
+        for connector in self.connectors:
+            for key, value in by_name(connector.given).items() if connector.present else ():
+                if key == connectors.CLASS or _CLASS_KEY.fullmatch(key):
+                    named[f"{connectors.VARIABLE}[{connector.name}].config.{key}"] = value
+        # Of all but connectors a short name may stand for any class.
+        return {
+            where: name
+            for where, value in named.items()
+            if (name := str(value or "").strip())
+            and "$" + "{" not in name
+            and not name.startswith(_OF_KAFKA)
+            and ("." in name or where.endswith(connectors.CLASS))
+        }
 
     @property
     def secret_values(self) -> dict[str, dict[str, Any]]:
@@ -247,7 +277,7 @@ class Worker(KafkaService):
         copies = self.broker.replication_factor if self.broker else 1
         topics = {f"{kind}.storage.replication.factor": copies for kind in _TOPICS}
         return {
-            "topology": {**_TOPOLOGY, **topics},
+            "topology": {**_TOPOLOGY, **topics, **(_DISCOVERY if self.plugins else {})},
             "security": {**self._kafka_client(), **(_rest_tls() if self.is_secured else {})},
         }
 
@@ -279,7 +309,9 @@ class Worker(KafkaService):
             # On all addresses, as Kafka: behind NAT a host does not have the one of its name.
             # Without any here Jetty would resolve the name of the host.
             "listeners": f"{scheme}://0.0.0.0:{port}",
-            "plugin.path": f"{self.distribution.home}/plugins",
+            "plugin.path": ",".join(
+                [f"{self.distribution.home}/plugins", *(plugin.home for plugin in self.plugins)]
+            ),
             "rest.advertised.host.name": self.address.strip("[]"),
             "rest.advertised.listener": scheme,
             "rest.advertised.port": port,

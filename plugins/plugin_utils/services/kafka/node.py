@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any
 
 from ....module_utils.formats import key_table
-from ....module_utils.formats.values import bracketed, by_name, integer
+from ....module_utils.formats.values import bracketed, by_name, integer, texts
 from ....module_utils.formats.versions import release_numbers
 from ...cluster import files, registry
 from ...cluster.files import Entry
@@ -88,6 +88,18 @@ _RESTARTED_PREFIXES = ("listener", "ssl.", "sasl.")
 _RESTARTED = ("advertised.listeners", "config.providers", "principal.builder.class")
 # An operation on the disks decides which of them take new partitions, not the file.
 _OPERATED = ("cordoned.log.dirs",)
+_REMOTE_STORAGE = "remote.log.storage.manager.class.path"
+# Those whose values are classes that the broker or the controller loads.
+_CLASSES = (
+    "alter.config.policy.class.name",
+    "authorizer.class.name",
+    "client.quota.callback.class",
+    "create.topic.policy.class.name",
+    "metric.reporters",
+    "principal.builder.class",
+    "remote.log.storage.manager.class.name",
+)
+_OTHER_CLASSES = ("-javaagent:", "-Xbootclasspath", "-cp", "-classpath", "--class-path")
 _DYNAMIC_MODES = ("per-broker", "cluster-wide")
 
 
@@ -125,6 +137,7 @@ class KafkaNode(Server, Certified):
     owned = OWNED
     scripts = ("kafka-run-class.sh", "kafka-server-start.sh", "kafka-server-stop.sh")
     previous = PREVIOUS
+    takes_plugins = True
     leftovers = (
         NODE_STORE,
         CLIENTS_STORE,
@@ -244,6 +257,28 @@ class KafkaNode(Server, Certified):
         return next((heap for below, heap in _HEAPS if memory < below), _LARGEST_HEAP)
 
     @property
+    def class_path(self) -> str:
+        """Where its JVM finds classes: a plugin's own come after those of Kafka."""
+        added = [plugin.jars for plugin in self.plugins if not plugin.remote_storage]
+        return ":".join([super().class_path, *added])
+
+    @property
+    def required_classes(self) -> dict[str, str]:
+        """Each property that names a class which is not Kafka's own -> the class.
+
+        None with options by which the JVM has classes from elsewhere.
+        """
+        options = self.settings[self.jvm.options_variable]
+        if any(str(option).startswith(_OTHER_CLASSES) for option in options):
+            return {}
+        return {
+            f"kafka_config.{key}": name
+            for key in _CLASSES
+            for name in texts(self.config.get(key))
+            if "." in name and not name.startswith(("org.apache.kafka.", "kafka.", "java"))
+        }
+
+    @property
     def write_paths(self) -> list[str]:
         """The directories that its processes write to."""
         return [path for _, path in self.data_directories]
@@ -263,12 +298,19 @@ class KafkaNode(Server, Certified):
         hosts = [peer.name for peer in (*self.brokers, *self.voters)]
         return {
             "profile": _known(values, self.table),
-            "topology": _known(_topology_config(self.replication_factor), self.table),
+            "topology": _known(
+                {**_topology_config(self.replication_factor), **self._remote_storage()}, self.table
+            ),
             "security": {
                 **(zookeeper_tls.of_broker(self.identity) if self.identity else {}),
                 **standard_properties(self.listeners, configured, hosts),
             },
         }
+
+    def _remote_storage(self) -> dict[str, str]:
+        """Return where Kafka loads its remote storage from, with a class loader of its own."""
+        jars = [plugin.jars for plugin in self.plugins if plugin.remote_storage]
+        return {_REMOTE_STORAGE: ":".join(jars)} if jars and self.is_broker else {}
 
     @property
     def identity(self) -> Identity | None:

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from ....module_utils.formats.values import by_name
-from ...cluster import files
+from ....module_utils.formats.values import by_name, texts
+from ...cluster import files, jvm_plugins
 from ...cluster.artifacts import Distribution, cache_directory
 from ...cluster.files import Entry
+from ...cluster.jvm_plugins import Plugin
 from ...cluster.service import Service
 from ..kafka.node import KafkaNode
 from ..schema_registry.model import Registry
@@ -66,9 +67,25 @@ class Drivers:
         cache = cache_directory(self.service.settings["service_cache"])
         return job.packages(self.python, cache)
 
+    def jars(self, job: Job) -> list[Plugin]:
+        """Return the jars of a job."""
+        cache = cache_directory(self.service.settings["service_cache"])
+        place = f"{spark_jobs.VARIABLE}[{job.name}].jars"
+        return jvm_plugins.of_entries(self.service.product, job.jars, cache, place)
+
     def checkpoint(self, job: Job) -> str:
         """Return the directory of a job's checkpoint, or of those of its queries."""
         return job.checkpoint or f"{self.shared_dir}/{job.name}/checkpoint"
+
+    def _class_path(self, job: Job) -> list[str]:
+        """Return its jars, after those of all jobs: one list replaces another (`spark.jars`).
+
+        The driver hands them to the executors, which load them after the classes of Spark.
+        """
+        if not job.jars:
+            return []
+        of_all = texts(self.service.config.get("spark.jars"))
+        return [*of_all, *(f"{plugin.jars}.jar" for plugin in self.jars(job))]
 
     def files(self, job: Job) -> dict[str, Entry]:
         """Return the files of a job: its package, its data and its units.
@@ -84,7 +101,7 @@ class Drivers:
         folders = {str(folder) for path in package for folder in Path(path).parents}
         packages = self.packages(job)
         home = packages.home if packages else ""
-        submit = job.submit_arguments(home)
+        submit = job.submit_arguments(home, self._class_path(job))
         paths = [job.directory, home, f"{library}/pyspark.zip", f"{library}/py4j.zip"]
         return {
             DIRECTORY: files.directory(),

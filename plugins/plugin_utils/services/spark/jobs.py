@@ -60,6 +60,8 @@ class Job:
     checkpoint: str = ""
     requirements: str = ""
     """A file of pip's on the control node: the Python packages that it needs and their hashes."""
+    jars: Sequence[Mapping[str, Any]] = ()
+    """Entries of jars for its classes, as those of plugins."""
     late_after: int = 0
     """Seconds without a commit in its `checkpoint`, or without the end of a run, until it is late.
 
@@ -151,15 +153,17 @@ class Job:
         source = {"url": self.requirements, "sha512": checksum}
         return Distribution(PACKAGES, python, cache, source)
 
-    def submit_arguments(self, packages: str) -> str:
+    def submit_arguments(self, packages: str, jars: Sequence[str] = ()) -> str:
         """Return what PySpark hands to spark-submit: the program's own settings win over them.
 
-        `packages` is the directory with its Python packages, empty without any.
+        `packages` is the directory with its Python packages, empty without any, and `jars` are
+        paths that may have patterns.
         """
         properties = {
             "spark.cores.max": self.cores,
             "spark.executor.memory": self.memory,
             "spark.executorEnv.PYTHONPATH": packages,
+            "spark.jars": ",".join(jars),
         }
         options = [
             word
@@ -229,6 +233,7 @@ def _job(entry: Mapping[str, Any]) -> Job:
         topics=[str(topic) for topic in entry.get("topics") or ()],
         checkpoint=str(entry.get("checkpoint") or "").removeprefix("file://"),
         requirements=str(entry.get("requirements") or ""),
+        jars=[dict(jar) for jar in entry.get("jars") or ()],
         late_after=entry.get("late_after") or 0,
         present=entry.get("state") != "absent",
         listed=True,

@@ -11,10 +11,11 @@ from functools import cached_property
 from typing import Any
 
 from ....module_utils.formats.key_table import Table
-from ...cluster import files, registry
+from ...cluster import files, jvm_plugins, registry
 from ...cluster.artifacts import HOMES
 from ...cluster.files import Entry
 from ...cluster.inventory import Secrets
+from ...cluster.jvm_plugins import Plugin
 from ...cluster.resolution import Resolution
 from ...cluster.service import Listening, Service
 from ..hdfs.model import HdfsHost
@@ -125,6 +126,7 @@ class SparkHost(Service):
         f"{_CONFIG}/",
         spark_jobs.DIRECTORY,
         f"{HOMES}/{spark_jobs.PACKAGES}-*",
+        jvm_plugins.directory("spark"),
     )
 
     @cached_property
@@ -154,6 +156,16 @@ class SparkHost(Service):
             self.registry,
             self.secrets.authority,
         )
+
+    @cached_property
+    def plugins(self) -> list[Plugin]:
+        """The jars of the jobs whose drivers run there."""
+        return [plugin for job in self.drivers.jobs_here for plugin in self.drivers.jars(job)]
+
+    @property
+    def plugins_variable(self) -> str:
+        """The variable with them."""
+        return spark_jobs.VARIABLE
 
     @property
     def accounts(self) -> list[str]:

@@ -146,3 +146,34 @@ def test_the_worker_reads_secrets_from_one_directory_alone() -> None:
         "connect",
         "0750",
     )
+
+
+TIMER = {"name": "timer", "maven": "org.example:timer:1.2.3", "sha256": "ab" * 32}
+
+
+def test_each_plugin_is_a_directory_of_its_own_and_a_new_one_a_restart() -> None:
+    """Properties are read at a start: a worker whose plugins change is marked."""
+    plain, changed = written(workers()["w1"]), {**TIMER, "sha256": "cd" * 32}
+    homes = []
+    for entry in (TIMER, changed):
+        worker = workers(connect_plugins=[entry, {**TIMER, "name": "other"}])["w1"]
+        home, other = (plugin.home for plugin in worker.plugins)
+        assert written(worker)["plugin.path"] == f"{plain['plugin.path']},{home},{other}"
+        state = worker.state
+        assert [plugin["home"] for plugin in state["plugins"]] == [home, other]
+        assert home.startswith(f"{state['plugin_directory']}/timer-")
+        assert worker.files()[PROPERTIES]["restart"]
+        homes.append(home)
+    assert len({*homes}) == 2
+
+
+def test_plugins_without_manifests_are_found_unless_the_inventory_decides() -> None:
+    assert written(workers()["w1"])["plugin.discovery"] == "service_load"
+    assert written(workers(connect_plugins=[TIMER])["w1"])["plugin.discovery"] == "hybrid_warn"
+    config = {"plugin.discovery": "only_scan"}
+    worker = workers(connect_plugins=[TIMER], connect_config=config)["w1"]
+    assert written(worker)["plugin.discovery"] == "only_scan"
+
+
+def test_teardown_removes_the_plugins() -> None:
+    assert "/opt/millrace/connect-plugins" in workers()["w1"].removal["removed"]

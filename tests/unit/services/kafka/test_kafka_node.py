@@ -429,3 +429,28 @@ def test_teardown_removes_the_log_of_denials_and_nothing_beside_it() -> None:
     """Somebody may keep other files, or Kafka's data, in that directory."""
     assert {f"{model.AUTHORIZER_LOG}*", "/var/log/kafka/"} <= {*broker().leftovers}
     assert "/var/log/kafka" not in broker().leftovers
+
+
+# Plugins
+
+REPORTER = {"name": "reporter", "maven": "org.example:reporter:1", "sha256": "ab" * 32}
+STORAGE = {"name": "tiered", "maven": "org.example:tiered:1", "sha256": "cd" * 32}
+
+
+def test_plugins_come_after_the_classes_of_kafka_and_change_the_unit() -> None:
+    """The unit is an entry with a restart: a node whose plugins change is rolled."""
+    node = broker(kafka_plugins=[REPORTER])
+    (plugin,) = node.plugins
+    unit = node.files()["/etc/systemd/system/kafka.service"]
+    assert f" -cp {node.distribution.home}/libs/*:{plugin.home}/reporter/* " in unit["content"]
+    assert unit["restart"]
+    assert node.state["plugins"] == [plugin.unpacked]
+    assert ":/opt" not in broker().files()["/etc/systemd/system/kafka.service"]["content"]
+
+
+def test_a_remote_storage_has_a_class_loader_of_its_own() -> None:
+    node = broker(kafka_plugins=[REPORTER, {**STORAGE, "remote_storage": True}])
+    key = "remote.log.storage.manager.class.path"
+    assert node.config[key] == f"{node.plugins[1].home}/tiered/*"
+    assert "tiered" not in node.class_path
+    assert broker(kafka_plugins=[STORAGE]).config.get(key) is None

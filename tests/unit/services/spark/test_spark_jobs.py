@@ -154,6 +154,30 @@ def test_a_job_without_requirements_has_no_packages(package: Path) -> None:
     assert host.drivers.packages(host.drivers.jobs[0]) is None
 
 
+def test_its_jars_are_handed_to_spark_and_go_with_it(package: Path) -> None:
+    jar = {"name": "driver", "maven": "org.example:driver:1", "sha256": "ab" * 32}
+    jobs: list[dict[str, Any]] = [
+        {"name": "clicks", "source": str(package), "jars": [jar]},
+        {"name": "plain", "source": str(package)},
+    ]
+    deployment = with_jobs(*jobs, spark_config={"spark.jars": "/srv/a.jar"})
+    host = deployment.spark["m1"]
+    (plugin,) = host.plugins
+    state = states(deployment)["clicks"]
+    assert state["plugins"] == [plugin.unpacked]
+    assert plugin.where == "spark_jobs[clicks].jars[driver]"
+    variables = environment(state["files"]["/etc/spark/job-clicks"]["content"])
+    words = shlex.split(variables["PYSPARK_SUBMIT_ARGS"])
+    assert f"spark.jars=/srv/a.jar,{plugin.home}/driver/*.jar" in words
+    plain = states(deployment)["plain"]
+    assert plain["plugins"] == []
+    assert "spark.jars" not in plain["files"]["/etc/spark/job-plain"]["content"]
+    former = f"{plugin.home.rpartition('-')[0]}-0123456789ab"
+    others = ["/opt/millrace/kafka-4.4.0-0123456789ab", f"{plugin.home}/x-0123456789ab"]
+    assert of_former_jobs(host, [plugin.home, former, *others])["removed"] == [former]
+    assert not deployment.spark["w1"].plugins, "the driver hands them to the executors"
+
+
 def test_cores_and_memory_are_handed_to_spark(package: Path) -> None:
     source = str(package)
     jobs: list[dict[str, Any]] = [

@@ -13,7 +13,7 @@ from ....cluster.jvm_options import heap_mb
 from ....cluster.registry import KAFKA_USERS
 from ....rules.engine import Finding, Findings, host_rule, rule
 from ....rules.inspection import InspectedHost
-from ....rules.shared import falls_back_to_default, one_value, shared_values
+from ....rules.shared import falls_back_to_default, one_value, shared_values, wrong_path
 from ...connect.connectors import allows
 from ...kafka.rules.users import wrong_grants, wrong_name
 from ..jobs import HELPER, ONCE, SERVICE, VARIABLE, Job
@@ -94,7 +94,7 @@ def _spark_job_files(_: Cluster, job: Job) -> Findings:
     if not job.source:
         fix = "Set source to the directory of its package, or to its only file."
         yield Finding(f"The job {job.name} has no source.", fix, _at(job, "source"))
-    elif path_problem := _wrong_path(job.source, "not", is_there=source.exists()):
+    elif path_problem := wrong_path(job.source, "not", is_there=source.exists()):
         problem, fix = f"{job.source} of the job {job.name} {path_problem[0]}.", path_problem[1]
         yield Finding(problem, fix, _at(job, "source"))
     elif {*job.entries}.isdisjoint(job.files.values()):
@@ -104,7 +104,7 @@ def _spark_job_files(_: Cluster, job: Job) -> Findings:
             problem = f"{file} of the job {job.name} cannot be read as text in UTF-8."
             yield Finding(problem, "Make it readable, and save it in UTF-8.", _at(job, "source"))
     for path in job.data:
-        path_problem = _wrong_path(path, "no file", is_there=Path(path).is_file())
+        path_problem = wrong_path(path, "no file", is_there=Path(path).is_file())
         if not path_problem and _is_unreadable(Path(path)):
             path_problem = "cannot be read as text in UTF-8", "Copy it to the hosts in another way."
         if path_problem:
@@ -140,7 +140,7 @@ def _spark_job_requirements(cluster: Cluster, job: Job) -> Findings:
     if not job.requirements:
         return
     at, path = _at(job, "requirements"), Path(job.requirements)
-    if path_problem := _wrong_path(job.requirements, "no file", is_there=path.is_file()):
+    if path_problem := wrong_path(job.requirements, "no file", is_there=path.is_file()):
         yield Finding(f"{path} of the job {job.name} {path_problem[0]}.", path_problem[1], at)
     elif _is_unreadable(path):
         problem = f"{path} of the job {job.name} cannot be read as text in UTF-8."
@@ -162,14 +162,6 @@ def _not_hashed(text: str) -> list[str]:
         for line in lines
         if line.strip() and not named.fullmatch(line.strip())
     ]
-
-
-def _wrong_path(path: str, missing: str, *, is_there: bool) -> tuple[str, str] | None:
-    """Return what is wrong with a path on the control node, and what to set."""
-    if not path.startswith("/"):
-        fix = f'Set it to "{{{{ inventory_dir }}}}/{path}" for example.'
-        return "depends on where Ansible is started", fix
-    return None if is_there else (f"is {missing} on the control node", "Correct the path.")
 
 
 def _is_unreadable(path: Path) -> bool:
