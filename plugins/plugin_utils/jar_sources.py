@@ -146,8 +146,8 @@ def add(path: Path, into: Path) -> None:
 
     """
     if path.suffix == ".jar":
-        with path.open("rb") as stream:
-            _copy(stream, path.name, into, MOST_BYTES)
+        with path.open("rb") as jar:
+            _copy(jar, path.name, into, MOST_BYTES)
         return
     members = _of_zip if path.suffix == ".zip" else _of_tar
     try:
