@@ -9,9 +9,9 @@ description:
     (C(service_cache)), by the recipe in C(artifacts/).
   - Compares each with its recorded sha256, and fails where it is another one.
   - Fetches the plugins of C(connect_plugins) and C(kafka_plugins), and the jars of C(spark_jobs),
-    and compares them with their C(sha256). Fails at parts that are known to be bad, at classes that
-    the service has itself, and at classes that the inventory names and nothing has; all problems
-    are reported at once.
+    and compares them with their C(sha256). It fails at parts that are known to be bad, and at
+    classes that the service has itself. It also fails at classes that the inventory names and
+    nothing has. All problems are reported at once.
 options:
   jars:
     description: With V(true) it does that with the jars of the jobs on Spark alone.

@@ -74,8 +74,8 @@ options:
     default: false
   rate:
     description: How fast replicas are moved into and out of each broker, in bytes per second. By
-      default it is half of what producers write to the busiest broker, at least 10 MB/s, and 1.5
-      times what they write to what a broker copies at a time.
+      default it is half of what producers write to the busiest broker. It is at least 10 MB/s, and
+      at least 1.5 times what they write to what a broker copies at a time.
     type: int
   in_flight:
     description: Bytes that a broker gets in one wave at most.

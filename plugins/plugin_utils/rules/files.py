@@ -108,7 +108,7 @@ def _secrets_directory(finding: FileFinding) -> Findings:
 
 @rule("secrets-sealed", each=_found("sealed"), severity="warning")
 def _secrets_sealed(finding: FileFinding) -> Findings:
-    """What depends on certificates and passwords is not judged. A run that makes or needs them ends
+    """What depends on certificates and passwords is not checked. A run that makes or needs them ends
     before a host is changed.
     """
     yield Finding(f"{finding.text}.", f"{finding.value}.", finding.where)
