@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from ansible.errors import AnsibleActionFail
 from ansible_collections.millrace.streaming.plugins.action import leave_plan
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster import registry
 
 from tests.support.lab.topology import ROOT
 from tests.unit.actions.bare_task import Tasks
@@ -80,6 +81,6 @@ def test_what_cannot_leave_is_refused_at_once(
 
 
 def test_each_group_whose_members_leave_has_the_tasks_for_it() -> None:
-    for product in leave_plan.members([*leave_plan.registry.GROUPS]):
+    for product in leave_plan.members([*registry.GROUPS]):
         for name in ("leave_check", "leave"):
             assert (ROOT / f"roles/{product}/tasks/{name}.yml").is_file()
