@@ -93,7 +93,7 @@ def have(cluster: Cluster, display: Callable[[str], None], product: str = "") ->
         except (SourceError, OSError, ValueError) as error:
             if isinstance(error, NotRecordedError):
                 contents[plugin.home] = error.contents
-            problems.append(f"{plugin.where}: {one_line(str(error))}.")
+            problems.append(f"{plugin.where}: {one_line(str(error))}")
             continue
         artifacts.verify(plugin.tarball, plugin.sha256, plugin.checksum_file)
     problems += dict.fromkeys(_judge(cluster, contents, product))
