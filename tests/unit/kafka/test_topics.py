@@ -471,6 +471,8 @@ def test_older_records_are_those_before_a_time(
         (batch([b"k"], compression=1), True),
         (b"", None),
     ],
+    # The time of compression is in its bytes, so they are no name that all workers of pytest agree on.
+    ids=["some", "none", "compressed", "no records"],
 )
 def test_the_newest_records_show_whether_there_are_keys(records: bytes, has_keys: Any) -> None:
     partitions = Partitions({0: (0, 100)}, records=records)
