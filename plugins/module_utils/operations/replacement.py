@@ -214,7 +214,9 @@ def leader_sizes(partitions: Sequence[Partition], sizes: Mapping[int, Sizes]) ->
 def _lines(snapshot: Snapshot, node: Node, leaders: Sizes, copied: int, rate: int) -> Sequence[str]:
     lines = []
     if node.empty:
-        lines.append(f"{node.host}: {', '.join(node.empty)} are formatted for node {node.id}")
+        lines.append(
+            f"{node.host}: empty, to be formatted for node {node.id}: {', '.join(node.empty)}"
+        )
     elif not node.running:
         lines.append(f"{node.host}: every directory of node {node.id} has data, which is kept")
     if node.controller and snapshot.quorum:

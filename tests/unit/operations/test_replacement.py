@@ -104,7 +104,7 @@ def test_the_plan_says_what_is_copied_and_what_becomes_of_the_vote() -> None:
     plan = replacement.make_plan(gone(), DEAD, sizes)
     assert (plan.missing, plan.bytes, plan.problems) == ((("t", 0), ("t", 1)), 3 * 10**9, ())
     assert plan.lines == (
-        "k3: /d1 are formatted for node 3",
+        "k3: empty, to be formatted for node 3: /d1",
         "controller 3: its vote goes from its former disk to its new one, and 2 of 3 voters carry "
         "the quorum until then",
         "broker 3: copies 2 of its 2 replicas, at most 3.0 GB, below 50.0 MB/s, about 60 s",
