@@ -370,3 +370,21 @@ def test_no_secret_is_on_the_disk_whenever_a_run_is_killed(place: Path, memory: 
         0o700,
     )
     assert "changed=0" in generate(place, *with_password(place))
+
+
+def test_a_module_on_the_control_node_is_no_file(place: Path) -> None:
+    """One that logs in to Kafka from here; no broker answers."""
+    node = {"k1": {"ansible_host": "127.0.0.1", "kafka_node_id": 1}}
+    inventory = {
+        "all": {"vars": {"host_memory_mb": 4096}},
+        "kafka_brokers": {"hosts": node},
+        "kafka_controllers": {"hosts": {"k1": None}},
+    }
+    (place / INVENTORY / "hosts.yml").write_text(yaml.safe_dump(inventory))
+    use_vault(place)
+    given = (*with_password(place), "-vvv")
+    code, output = run_playbook(place, INVENTORY, *given, playbook="resources")
+    assert code == 2, output
+    assert "no broker answers" in output, output
+    assert "ESTABLISH LOCAL CONNECTION" in output
+    assert " PUT " not in output

@@ -111,4 +111,11 @@ LEGAL: list[Legal] = [
         for value in (True, "yes", "1", 1)
     ),
     ("lab-settings", "in a lab", lambda d: lab(d, None)),
+    (
+        "secrets-sealed",
+        "a password",
+        lambda d: d.variable("kafka_secrets_store", "vault").variable(
+            "kafka_secrets_vault_id", "prod"
+        ),
+    ),
 ]
