@@ -198,7 +198,8 @@ def test_a_plugin_comes_and_goes_with_the_workers_one_by_one_and_no_task_fails(
     assert f"set sha256: {PLUGIN['sha256']}" in wrong
     assert started(topology, hosts) == before
 
-    ended, failed = threading.Event(), []
+    ended = threading.Event()
+    failed: list[Any] = []
     watching = threading.Thread(target=failed_tasks, args=(connect_rest, ended, failed))
     watching.start()
     try:
