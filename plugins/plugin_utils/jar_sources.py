@@ -4,7 +4,6 @@ An archive is read as something that a stranger wrote: nothing is unpacked to a 
 """
 
 import fnmatch
-import functools
 import hashlib
 import re
 import shutil
@@ -14,82 +13,24 @@ import tarfile
 import urllib.request
 import zipfile
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO
-from xml.sax.saxutils import escape
 
 from ..module_utils.host.distribution import sha256_of
-from .cluster.jvm_plugins import PROVIDED, Plugin
+from .cluster.jvm_plugins import PROVIDED, SUFFIXES, Coordinates, Plugin
 
 MOST_BYTES = 2 * 2**30
 """The most that an archive, and all jars of a plugin, may have."""
 MOST_FILES = 50_000
-SUFFIXES = (".jar", ".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
-"""The ends of the names of files that can be read."""
 _TIMEOUT = 60.0
 _MAVEN_SECONDS = 1800
 _MOST_SHOWN = 500
 _ESCAPE = re.compile(r"\x1b\[[\d;]*m")
 _CHUNK = 2**20
-_POM = """\
-<project xmlns="http://maven.apache.org/POM/4.0.0">
-  <modelVersion>4.0.0</modelVersion>
-  <groupId>millrace.plugins</groupId><artifactId>plugin</artifactId><version>1</version>
-  <packaging>pom</packaging>
-  <dependencies><dependency>
-{coordinates}
-    <exclusions>
-{exclusions}
-    </exclusions>
-  </dependency></dependencies>
-</project>
-"""
 
 
 class SourceError(Exception):
     """What a plugin is made of cannot be had, or is not what it has to be; the text says why."""
-
-
-@dataclass(frozen=True)
-class Coordinates:
-    """Coordinates of Maven, in the order of its own `dependency:get`."""
-
-    group: str
-    artifact: str
-    version: str
-    packaging: str = "jar"
-    classifier: str = ""
-
-    @classmethod
-    def of(cls, text: str) -> "Coordinates | None":
-        """Return the coordinates of a text, None for any other text."""
-        words = text.split(":")
-        if 3 <= len(words) <= 5 and all(re.fullmatch(r"[\w.+-]+", word) for word in words):
-            return cls(*words)
-        return None
-
-    @property
-    def is_pinned(self) -> bool:
-        """Whether they name one version, of which the content does not change."""
-        return self.version not in ("LATEST", "RELEASE") and not self.version.endswith("-SNAPSHOT")
-
-    def pom(self, provided: tuple[str, ...]) -> str:
-        """Return a project with this one dependency; those of an archive are in the archive."""
-        groups = provided if self.packaging == "jar" else ("*",)
-        elements = {
-            "groupId": self.group,
-            "artifactId": self.artifact,
-            "version": self.version,
-            "type": self.packaging,
-            "classifier": self.classifier,
-        }
-        lines = [f"    <{tag}>{escape(text)}</{tag}>" for tag, text in elements.items() if text]
-        exclusions = [
-            f"<exclusion><groupId>{group}</groupId><artifactId>*</artifactId></exclusion>"
-            for group in groups
-        ]
-        return _POM.format(coordinates="\n".join(lines), exclusions="\n".join(exclusions))
 
 
 def fetch(plugin: Plugin, work: Path) -> tuple[list[Path], str]:
@@ -129,13 +70,6 @@ def listed_sum(jars: list[Path]) -> str:
     """Return the sha256 of the lines that sha256sum prints for jars."""
     lines = (f"{sha256_of(jar)}  {jar.name}\n" for jar in sorted(jars))
     return hashlib.sha256("".join(lines).encode()).hexdigest()
-
-
-@functools.lru_cache(maxsize=64)
-def file_sum(path: str, modified: int, size: int) -> str:
-    """Return the sha256 of a file, which is read again once it has changed."""
-    del modified, size
-    return sha256_of(Path(path))
 
 
 def add(path: Path, into: Path) -> None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from xml.sax.saxutils import escape
 
+from ...module_utils.host.distribution import sha256_of
 from .artifacts import HOMES
 
 PROVIDED: Mapping[str, tuple[str, ...]] = {
@@ -17,7 +21,63 @@ PROVIDED: Mapping[str, tuple[str, ...]] = {
 }
 """Product -> the groups of Maven that its own distribution has: none of them comes along as a
 dependency."""
+SUFFIXES = (".jar", ".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
+"""The ends of the names of files that can be read."""
 _SHORT = 12
+_POM = """\
+<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>millrace.plugins</groupId><artifactId>plugin</artifactId><version>1</version>
+  <packaging>pom</packaging>
+  <dependencies><dependency>
+{coordinates}
+    <exclusions>
+{exclusions}
+    </exclusions>
+  </dependency></dependencies>
+</project>
+"""
+
+
+@dataclass(frozen=True)
+class Coordinates:
+    """Coordinates of Maven, in the order of its own `dependency:get`."""
+
+    group: str
+    artifact: str
+    version: str
+    packaging: str = "jar"
+    classifier: str = ""
+
+    @classmethod
+    def of(cls, text: str) -> Coordinates | None:
+        """Return the coordinates of a text, None for any other text."""
+        words = text.split(":")
+        if 3 <= len(words) <= 5 and all(re.fullmatch(r"[\w.+-]+", word) for word in words):
+            return cls(*words)
+        return None
+
+    @property
+    def is_pinned(self) -> bool:
+        """Whether they name one version, of which the content does not change."""
+        return self.version not in ("LATEST", "RELEASE") and not self.version.endswith("-SNAPSHOT")
+
+    def pom(self, provided: tuple[str, ...]) -> str:
+        """Return a project with this one dependency; those of an archive are in the archive."""
+        groups = provided if self.packaging == "jar" else ("*",)
+        elements = {
+            "groupId": self.group,
+            "artifactId": self.artifact,
+            "version": self.version,
+            "type": self.packaging,
+            "classifier": self.classifier,
+        }
+        lines = [f"    <{tag}>{escape(text)}</{tag}>" for tag, text in elements.items() if text]
+        exclusions = [
+            f"<exclusion><groupId>{group}</groupId><artifactId>*</artifactId></exclusion>"
+            for group in groups
+        ]
+        return _POM.format(coordinates="\n".join(lines), exclusions="\n".join(exclusions))
 
 
 @dataclass(frozen=True)
@@ -132,3 +192,10 @@ def of_entries(
         )
         for entry in entries
     ]
+
+
+@functools.lru_cache(maxsize=64)
+def file_sum(path: str, modified: int, size: int) -> str:
+    """Return the sha256 of a file, which is read again once it has changed."""
+    del modified, size
+    return sha256_of(Path(path))

@@ -11,9 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ..cluster.cluster import Cluster
-from ..cluster.jvm_plugins import Plugin, variable
+from ..cluster.jvm_plugins import SUFFIXES, Coordinates, Plugin, file_sum, variable
 from ..cluster.service import Service
-from ..jar_sources import SUFFIXES, Coordinates, file_sum
 from .engine import Finding, Findings, rule
 from .shared import falls_back_to_default, one_value, shared_values, wrong_path
 

@@ -27,10 +27,11 @@ def test_what_follows_a_role_is_left_out_with_what_it_reads() -> None:
         "__java_needs": "java",
         "restart_needed": "service",
         "roll_resume": "service",
+        "former_plugins": "service",
     }
     for task in tasks:
         assert task["tags"] == [tag for name, tag in read.items() if name in str(task)]
-    assert len(tasks) == 7
+    assert len(tasks) == 9
 
 
 def test_users_log_in_where_the_nodes_listen_by_then() -> None:
