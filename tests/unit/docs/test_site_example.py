@@ -57,7 +57,7 @@ def run(place: Path, command: str, *, code: int = 0) -> str:
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy with the collection of this tree, as install.sh installs it, without Python packages."""
     base = tmp_path_factory.mktemp("site")
-    build = [str(TOOLS / "ansible-galaxy"), "collection", "build", "--output-path", str(base)]
+    build = [f"{TOOLS}/ansible-galaxy", "collection", "build", "--output-path", str(base)]
     subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
     [built] = base.glob("millrace-streaming-*.tar.gz")
     # Of the collection, which is what a user has.
