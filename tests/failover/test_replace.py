@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.kafka.client im
 from testinfra.host import Host
 
 from tests.support.faults.ledger_run import checked, ledger_running
-from tests.support.faults.target import Target, answered, skip_unless_full
+from tests.support.faults.target import Record, Target, answered, skip_unless_full
 from tests.support.lab.change import Plays
 from tests.support.lab.topology import Topology
 from tests.support.recap import changed
@@ -73,6 +74,7 @@ def test_a_broker_with_empty_disks_under_load(
         topology, hosts, plays, tmp_path / "ledger", Target, topic="millrace-replaced-ledger"
     ) as target:
         fill(topology, admin)
+        record = Record(0, "a broker with empty disks is replaced", where, start=time.time())
         try:
             empty(hosts[where], topology, where)
             target.fenced(node)
@@ -86,6 +88,8 @@ def test_a_broker_with_empty_disks_under_load(
             assert not throttled(cluster)
             wait_until_healthy(topology, cluster)
             assert changed(plays.succeed("replace", *named)) <= 1, "there is nothing to copy"
+            record.healed = record.healthy = time.time()
+            target.record_event(record)
         finally:
             admin.delete_topics([TOPIC])
         verdict, text = checked(target)
