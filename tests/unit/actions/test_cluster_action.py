@@ -120,7 +120,9 @@ def test_every_inventory_of_the_tree_is_legal(name: str, tmp_path: Path) -> None
     result = ansible.task("cluster", next(iter(ansible.hostvars)))
     assert result["problems"] == []
     # Those that begin with an old version on purpose accept its holes.
-    outdated = any("accepted_risks:" in path.read_text() for path in inventory.glob("group_vars/**/*.yml"))
+    outdated = any(
+        "accepted_risks:" in path.read_text() for path in inventory.glob("group_vars/**/*.yml")
+    )
     assert [note["rule"] for note in result["notes"]] == ["outdated-version"] * outdated
 
 

@@ -15,6 +15,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.host.registry_r
     CONFLUENT,
 )
 
+from tests.support.faults.target import skip_unless_full
 from tests.unit.host.served import served
 from tests.unit.operations.archives import PLANE, archive, planes
 from tests.unit.playbooks.runs import run
@@ -110,6 +111,7 @@ def test_an_archive_is_kept_and_none_without_schemas_replaces_it(
 def test_earlier_archives_are_kept_and_a_partial_one_replaces_none(
     tmp_path: Path, inventory: str
 ) -> None:
+    skip_unless_full()
     archive_file = tmp_path / "kept/schemas.zip"
     complete = planes("gates-value")
     Registry.has = {**FULL, EXPORT: complete}
@@ -137,6 +139,7 @@ def test_a_registry_without_schemas_needs_no_archive(tmp_path: Path, inventory: 
 
 
 def test_a_restore_claims_nothing_in_check_mode(tmp_path: Path, inventory: str) -> None:
+    skip_unless_full()
     (tmp_path / "kept").mkdir()
     (tmp_path / "kept/schemas.zip").write_bytes(FULL[EXPORT])
     Registry.has = EMPTY

@@ -21,6 +21,7 @@ import yaml
 from ansible.parsing.vault import VaultLib, VaultSecret
 
 from tests.support.clients import guide
+from tests.support.faults.target import skip_unless_full
 from tests.support.lab.topology import ROOT
 from tests.support.refusal import ANSIBLE
 from tests.unit.module_runner import HANGS_SECONDS
@@ -327,6 +328,7 @@ def memory() -> Iterator[Path]:
 
 def test_no_secret_is_on_the_disk_whenever_a_run_is_killed(place: Path, memory: Path) -> None:
     """With all that Ansible can show and write, and modules that are files on their way."""
+    skip_unless_full()
     use_vault(place)
     (place / "play.yml").write_text(PLAY)
     hosts = place.parent / "remote"  # what would be another machine

@@ -10,6 +10,7 @@ import pytest
 from pyspark.sql import DataFrame, Row, SparkSession
 
 from archive import PARTITIONS, archived, arguments_of, differences
+from tests.support.faults.target import skip_unless_full
 
 SCHEMA = (
     "topic STRING, partition INT, offset BIGINT, timestamp TIMESTAMP, timestampType INT, "
@@ -48,6 +49,7 @@ def source(spark: SparkSession) -> DataFrame:
 def test_what_was_written_is_what_there_was(
     spark: SparkSession, source: DataFrame, tmp_path: Path
 ) -> None:
+    skip_unless_full()
     target = str(tmp_path / "rows")
     archived(source).write.partitionBy(*PARTITIONS).parquet(target)
     rows = spark.read.schema(archived(source).schema).parquet(target)

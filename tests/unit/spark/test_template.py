@@ -9,10 +9,12 @@ from importlib.metadata import version
 from pathlib import Path
 
 from tests.support.clients import guide
+from tests.support.faults.target import skip_unless_full
 from tests.support.lab.topology import ROOT
 
 
 def test_its_tests_pass_where_it_is_copied_to(tmp_path: Path) -> None:
+    skip_unless_full()
     commands = guide.commands("A new job", guide.JOBS)
     shell = [command for command in commands if not command.startswith("ansible-playbook")]
     [installation] = [command for command in shell if " pip " in command or "/pip " in command]

@@ -37,6 +37,7 @@ from apps.console.protobuf_schemas import (
     Source,
     Types,
 )
+from tests.support.faults.target import skip_unless_full
 
 FLIGHT = """
 /* message Never { */ syntax = "proto3"; // }
@@ -431,6 +432,7 @@ PARTS = (
 @pytest.mark.parametrize("fragment", PARTS)
 @pytest.mark.parametrize("begin", ["", "message A { int32 a = ", "option (a) = {"])
 def test_no_schema_needs_long(begin: str, fragment: str) -> None:
+    skip_unless_full()
     begun = time.monotonic()
     with suppress(*NO_SCHEMA, RecursionError):
         types(begin + fragment * ((LARGEST // 2 - len(begin)) // len(fragment)))
@@ -475,6 +477,7 @@ def peak(schema: str) -> float:
 
 
 def test_no_schema_needs_much_memory() -> None:
+    skip_unless_full()
     with ProcessPoolExecutor(1, get_context("spawn")) as process:
         [begin, *peaks] = process.map(peak, ("message A {}", *large_schemas()))
     assert max(peaks) - begin < 120
