@@ -107,7 +107,7 @@ def test_the_plan_says_what_is_copied_and_what_becomes_of_the_vote() -> None:
         "k3: empty, to be formatted for node 3: /d1",
         "controller 3: its vote goes from its former disk to its new one, and 2 of 3 voters carry "
         "the quorum until then",
-        "broker 3: copies 2 of its 2 replicas, at most 3.0 GB, below 50.0 MB/s, about 60 s",
+        "broker 3: copies 2 of its 2 replicas, at most 3.0 GB, below 10.0 MB/s, about 5 min",
         "t: 2 partitions, 3.0 GB",
     )
     assert plan.as_data()["partitions"] == ["t-0", "t-1"]

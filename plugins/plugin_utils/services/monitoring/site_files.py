@@ -148,14 +148,14 @@ def _rules(name: str, docs_url: str) -> dict[str, str]:
         file: [
             {"name": f"millrace-{name}-{group['name']}", "rules": rules}
             for group in of_file
-            if (rules := _of_cluster(name, group["rules"]))
+            if (rules := _scope_rules(name, group["rules"]))
         ]
         for file, of_file in documents.items()
     }
     return {file: files.yaml_text({"groups": made}) for file, made in groups.items() if made}
 
 
-def _of_cluster(name: str, rules: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _scope_rules(name: str, rules: list[dict[str, Any]]) -> list[dict[str, Any]]:
     matcher = f'cluster="{name}"'
     return [
         {
