@@ -356,7 +356,9 @@ def test_the_execution_environment_installs_what_the_collection_pins() -> None:
 def test_no_file_of_it_names_a_place_that_there_is_only_here() -> None:
     texts = [path.read_text() for path in EXAMPLE.rglob("*") if path.is_file()]
     assert not [text for text in texts if str(ROOT) in text]
-    addresses = {word for text in texts for word in re.findall(r"https?://(?!\S*@\$)([\w.-]+)", text)}
+    addresses = {
+        word for text in texts for word in re.findall(r"https?://(?!\S*@\$)([\w.-]+)", text)
+    }
     assert addresses
     assert all(name.endswith("example.org") for name in addresses)
     assert [*walk([load(EXAMPLE / "prod/hosts.yml")])]
