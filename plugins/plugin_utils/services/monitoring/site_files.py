@@ -78,8 +78,8 @@ def entries(
     token = cluster.inventory.secrets.texts.get(TOKEN, "")
     if secured and not (authority and token):
         message = (
-            f"{cluster.inventory.secrets.directory} has no CA or no {TOKEN}: run site.yml before, "
-            "which makes them"
+            f"{cluster.inventory.secrets.directory} has no CA or no {TOKEN}: run site.yml "
+            "first, which makes them"
         )
         raise MissingError(message)
     secrets = {f"ca-{name}.pem": files.text(authority)} if secured else {}
