@@ -53,8 +53,8 @@ class ActionModule(LocalAction):
             raise AnsibleActionFail(message) from error
         except OSError as error:
             message = (
-                f"the secrets in {files.directory} cannot be moved: {error}. Make room or the "
-                "directory writable, and run this again, which completes the move."
+                f"the secrets in {files.directory} cannot be moved: {error}. Free space "
+                "there, or make it writable, and run this again, which completes the move."
             )
             raise AnsibleActionFail(message) from error
 

@@ -69,7 +69,7 @@ def main() -> None:
             **leaving.OPTIONS,
         }
     )
-    datanodes, own = module.params["datanodes"], module.params["own"]
+    datanodes, member = module.params["datanodes"], module.params["own"]
     copies, phase = module.params["replication"], module.params["leaving"]
 
     def check() -> tuple[dict[str, Any], list[str]]:
@@ -78,15 +78,15 @@ def main() -> None:
             where = f"the NameNode at {module.params['namenode']} of its host does not answer"
             return {}, [f"{where}: {state}; see journalctl -u hdfs-namenode"]
         if phase:
-            facts = {"exclude": own.rpartition(":")[0].strip("[]")}
+            facts = {"exclude": member.rpartition(":")[0].strip("[]")}
             if phase == leaving.BEFORE:
-                problems = hdfs_health.leave_problems(state, datanodes, own, copies)
+                problems = hdfs_health.leave_problems(state, datanodes, member, copies)
                 if not Path(module.params["exclude_file"]).is_file():
                     problems.append(
                         "the NameNode has no list of DataNodes that leave: run site.yml"
                     )
                 return facts, problems
-            return facts, hdfs_health.not_left(state, own)
+            return facts, hdfs_health.not_left(state, member)
         listening = [name for name in datanodes if listens(name)]
         longest = module.params["checkpoint_seconds"]
         facts = {

@@ -223,7 +223,7 @@ def hide_secrets(entries: dict[str, Any]) -> dict[str, Any]:
 
 
 class Unpacking(NamedTuple):
-    """What is to be unpacked."""
+    """A distribution or a plugin that is to be unpacked."""
 
     home: Path
     settings: dict[str, Any]
@@ -255,10 +255,10 @@ class Service:
 
     def _unpackings(self) -> list[Unpacking]:
         """Return what is not unpacked yet: the distribution, and plugins."""
-        wanted = [self._params["distribution"], *self._params["plugins"]]
+        desired = [self._params["distribution"], *self._params["plugins"]]
         missing = [
             Unpacking(Path(settings["home"]), settings)
-            for settings in wanted
+            for settings in desired
             if settings and not distribution.is_unpacked(Path(settings["home"]), settings["sha256"])
         ]
         for unpacking in missing:

@@ -348,8 +348,8 @@ _DECRYPTED: dict[tuple[object, bytes], str] = {}
 
 def vault_of(loader: DataLoader, identity: str = "") -> Vault:
     """Return the passwords of the vaults of a run; `identity` is the vault id that encrypts."""
-    given = loader._vault.secrets or ()
-    passwords = tuple((str(name), bytes(secret.bytes)) for name, secret in given)
+    loaded = loader._vault.secrets or ()
+    passwords = tuple((str(name), bytes(secret.bytes)) for name, secret in loaded)
     configured = constants.config.get_config_value("DEFAULT_VAULT_ENCRYPT_IDENTITY")
     return Vault(passwords, identity or str(configured or ""))
 

@@ -1,4 +1,4 @@
-"""Where the jars of a plugin come from: Maven, a URL, or a file on the control node.
+"""The sources of a plugin's jars: Maven, a URL, or a file on the control node.
 
 An archive is read as something that a stranger wrote: nothing is unpacked to a path that it names.
 """
@@ -30,7 +30,7 @@ _CHUNK = 2**20
 
 
 class SourceError(Exception):
-    """What a plugin is made of cannot be had, or is not what it has to be; the text says why."""
+    """The jars of a plugin cannot be fetched, or are not what they have to be; the text says why."""
 
 
 def fetch(plugin: Plugin, work: Path) -> tuple[list[Path], str]:
@@ -52,18 +52,18 @@ def fetch(plugin: Plugin, work: Path) -> tuple[list[Path], str]:
         return _kept(plugin, into), listed_sum(sorted(into.glob("*.jar")))
     path = Path(plugin.file) if plugin.file else _download(plugin.url, work)
     try:
-        found = sha256_of(path)
+        digest = sha256_of(path)
     except OSError as error:
         message = f"{path} cannot be read: {error.strerror}"
         raise SourceError(message) from error
-    if plugin.recorded and found != plugin.recorded:
+    if plugin.recorded and digest != plugin.recorded:
         message = (
-            f"{plugin.source} has the sha256 {found}, and sha256 is {plugin.recorded}: it is not "
+            f"{plugin.source} has the sha256 {digest}, and sha256 is {plugin.recorded}: it is not "
             "the file that was reviewed. Fetch the right one, or record the new sum after a review"
         )
         raise SourceError(message)
     add(path, into)
-    return _kept(plugin, into), found
+    return _kept(plugin, into), digest
 
 
 def listed_sum(jars: list[Path]) -> str:
@@ -83,11 +83,11 @@ def add(path: Path, into: Path) -> None:
         with path.open("rb") as jar:
             _copy(jar, path.name, into, MOST_BYTES)
         return
-    members = _of_zip if path.suffix == ".zip" else _of_tar
+    read_jars = _read_zip if path.suffix == ".zip" else _read_tar
     try:
-        left = MOST_BYTES
-        for name, stream in members(path):
-            left -= _copy(stream, name, into, left)
+        space = MOST_BYTES
+        for name, stream in read_jars(path):
+            space -= _copy(stream, name, into, space)
     except (OSError, EOFError, tarfile.TarError, zipfile.BadZipFile, RuntimeError) as error:
         message = f"{path.name} cannot be read as an archive: {error}"
         raise SourceError(message) from error
@@ -113,7 +113,7 @@ def _kept(plugin: Plugin, directory: Path) -> list[Path]:
     return jars
 
 
-def _of_zip(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
+def _read_zip(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
     with zipfile.ZipFile(path) as archive:
         members = archive.infolist()
         _check_size(path, len(members), sum(member.file_size for member in members))
@@ -125,7 +125,7 @@ def _of_zip(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
                     yield PurePosixPath(member.filename).name, stream
 
 
-def _of_tar(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
+def _read_tar(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
     count = size = 0
     with tarfile.open(path, "r:*") as archive:
         for member in archive:
@@ -186,12 +186,12 @@ def _copy(stream: IO[bytes], name: str, into: Path, most: int) -> int:
 
 def _download(url: str, work: Path) -> Path:
     path = work / PurePosixPath(url.partition("?")[0].partition("#")[0]).name
-    left = MOST_BYTES
+    space = MOST_BYTES
     try:
         with urllib.request.urlopen(url, timeout=_TIMEOUT) as stream, path.open("wb") as file:  # noqa: S310 - a rule allows http and https, and a sum decides
             while chunk := stream.read(_CHUNK):
-                left -= len(chunk)
-                if left < 0:
+                space -= len(chunk)
+                if space < 0:
                     message = f"{url} is larger than {MOST_BYTES // 2**20} MiB"
                     raise SourceError(message)
                 file.write(chunk)

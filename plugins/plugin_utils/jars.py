@@ -1,4 +1,4 @@
-"""What is in jars: the parts of Maven, with their licences, and the classes."""
+"""The contents of jars: the parts of Maven, with their licences, and the classes."""
 
 import io
 import re

@@ -32,7 +32,7 @@ OWN_PACKAGES: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Contents:
-    """What is in a packed plugin."""
+    """The contents of a packed plugin."""
 
     classes: Mapping[str, list[str]] = field(default_factory=dict)
     """Jar -> the names of its classes."""
@@ -114,17 +114,17 @@ def pack(plugin: Plugin) -> None:
     """
     plugin.tarball.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=plugin.tarball.parent, prefix=".plugin-") as work:
-        files, found = fetch(plugin, Path(work))
+        files, digest = fetch(plugin, Path(work))
         contents = _contents_of(files)
         if not plugin.recorded:
-            message = f"{plugin.source} has no recorded sum. Review it, and set sha256: {found}"
+            message = f"{plugin.source} has no recorded sum. Review it, and set sha256: {digest}"
             raise NotRecordedError(message, contents)
-        if found != plugin.recorded:
+        if digest != plugin.recorded:
             names = ", ".join(path.name for path in files)
             message = (
-                f"what Maven resolves for {plugin.maven} has the sum {found}, and sha256 is "
+                f"what Maven resolves for {plugin.maven} has the sum {digest}, and sha256 is "
                 f"{plugin.recorded}: a dependency has changed, or a mirror gives another file. The "
-                f"jars are {names}. After a review set sha256: {found}"
+                f"jars are {names}. After a review set sha256: {digest}"
             )
             raise NotRecordedError(message, contents)
         tarball = Path(work) / "tar"
@@ -219,13 +219,15 @@ def _bad_parts(plugin: Plugin, contents: Contents, service: Service) -> Iterator
 
 def _shadowed(plugin: Plugin, contents: Contents, service: Service) -> Iterator[str]:
     prefixes = OWN_PACKAGES[plugin.product]
-    own = {
+    candidates = {
         jar: {name for name in names if name.startswith(prefixes)}
         for jar, names in contents.classes.items()
     }
-    if any(own.values()):
-        known = classes_of(service.distribution)
-        shadowed = {jar: sorted(known & names) for jar, names in own.items() if known & names}
+    if any(candidates.values()):
+        provided = classes_of(service.distribution)
+        shadowed = {
+            jar: sorted(provided & names) for jar, names in candidates.items() if provided & names
+        }
         if shadowed:
             examples = listing(f"{names[0]} in {jar}" for jar, names in shadowed.items())
             yield (
@@ -242,8 +244,10 @@ def _missing(service: Service, classes: set[str]) -> Iterator[str]:
     variable = service.plugins_variable
     for where, name in service.required_classes.items():
         # A connector may have its short name (KIP-285), with Connector or without.
-        known = name in classes if "." in name else bool({name, f"{name}Connector"} & simple.keys())
-        if not known:
+        present = (
+            name in classes if "." in name else bool({name, f"{name}Connector"} & simple.keys())
+        )
+        if not present:
             last = name.rpartition(".")[2]
             near = simple.get(last) or simple.get(nearest(last, list(simple)))
             hint = f" Did you mean {near}?" if near else ""

@@ -27,7 +27,7 @@ def member(topology: Topology, group: str, least: int = 2) -> str:
 
 
 def state(host: Host, unit: str) -> tuple[str, str]:
-    """Whether a unit runs, and whether it starts at boot, in the words of systemd."""
+    """Return whether a unit runs, and whether it starts at boot, in the words of systemd."""
     words = ("is-active", "is-enabled")
     running, enabled = (host.run(f"systemctl {word} %s", unit).stdout.strip() for word in words)
     return running, enabled

@@ -61,7 +61,7 @@ def put(host: Host, path: str, text: str) -> None:
 
 
 def targets(host: Host) -> list[dict[str, Any]]:
-    """What Prometheus of the site says about its targets, nothing before it answers."""
+    """Return what Prometheus of the site says about its targets, nothing before it answers."""
     done = host.run("python3 -c %s %s", READ, f"http://127.0.0.1:{PORT}/api/v1/targets")
     answer: list[dict[str, Any]] = (
         json.loads(done.stdout)["data"]["activeTargets"] if done.rc == 0 else []
@@ -118,7 +118,9 @@ def test_a_prometheus_of_the_site_scrapes_every_exporter(
 
     def refused() -> bool:
         errors = [target["lastError"] for target in targets(host)]
-        return bool(errors) and all("x509: certificate signed by unknown" in one for one in errors)
+        return bool(errors) and all(
+            "x509: certificate signed by unknown" in error for error in errors
+        )
 
     wait_for(refused, seconds=SCRAPED_SECONDS, what="targets with another certificate are refused")
 

@@ -218,7 +218,10 @@ def test_a_repository_installs_what_it_names(tmp_path: Path) -> None:
     source = {"collections": [{"name": str(built), "type": "file"}]}
     (place / "requirements.yml").write_text(yaml.safe_dump(source))
     _, _, *install = guide.commands("1. Copy and install", guide.REPOSITORY)
-    validate, explain, *_ = guide.commands("3. Validate and deploy", guide.REPOSITORY)
+    _, _, validate, explain, *_ = guide.commands("3. Validate and deploy", guide.REPOSITORY)
+    password = tmp_path / "password"
+    password.write_text("a password\n")
+    env["ANSIBLE_VAULT_PASSWORD_FILE"] = str(password)
     unset = "unset ANSIBLE_CONFIG ANSIBLE_COLLECTIONS_PATH PYTHONPATH"
     script = "\n".join(["set -eu", unset, *install, validate, explain, "python -c 'import kafka'"])
     done = run_command(["/bin/bash", "-c", script], seconds=900, env=env, folder=place)

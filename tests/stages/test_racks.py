@@ -69,7 +69,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 
 
 def within_racks(watcher: Watcher) -> bool:
-    """Whether brokers that were down at the same time were always of one rack."""
+    """Return whether brokers that were down at the same time were always of one rack."""
     return all(any(down <= members for members in SETS) for _, down in watcher.down)
 
 

@@ -25,7 +25,7 @@ _DAMAGED = "see hdfs fsck / -list-corruptfileblocks on the NameNode's host"
 
 @dataclass(frozen=True)
 class DataNode:
-    """What the NameNode says of a DataNode that reports to it."""
+    """A DataNode that reports to the NameNode, as the NameNode describes it."""
 
     silence: int
     """Seconds."""
@@ -140,12 +140,14 @@ def problems(
     return wrong
 
 
-def leave_problems(reported: State, datanodes: Collection[str], own: str, copies: int) -> list[str]:
+def leave_problems(
+    reported: State, datanodes: Collection[str], leaving: str, copies: int
+) -> list[str]:
     """Return why a DataNode cannot leave, empty if it can, or has left.
 
     `datanodes` are those of the inventory, `copies` is `dfs.replication`.
     """
-    if not not_left(reported, own):
+    if not not_left(reported, leaving):
         return []
     problems = []
     if reported.safe_mode:
@@ -155,17 +157,17 @@ def leave_problems(reported: State, datanodes: Collection[str], own: str, copies
     stay = {
         name: datanode
         for name, datanode in reported.datanodes.items()
-        if name != own and name in datanodes and datanode.state == IN_SERVICE
+        if name != leaving and name in datanodes and datanode.state == IN_SERVICE
     }
     if not stay:
-        return [*problems, last("DataNode in service", own)]
+        return [*problems, last("DataNode in service", leaving)]
     if len(stay) < copies:
         problems.append(
-            f"the {len(stay)} DataNodes in service but {own} are fewer than dfs.replication, "
+            f"the {len(stay)} DataNodes in service but {leaving} are fewer than dfs.replication, "
             f"{copies}: add one; or set hdfs_config: {{dfs.replication: {len(stay)}}}, run site.yml "
             f"and then hdfs dfs -setrep -R {len(stay)} /"
         )
-    node = reported.datanodes.get(own)
+    node = reported.datanodes.get(leaving)
     # Of one that has begun to leave, others hold a part already.
     if node and node.state == IN_SERVICE:
         capacity = sum(datanode.capacity for datanode in stay.values())
@@ -173,21 +175,21 @@ def leave_problems(reported: State, datanodes: Collection[str], own: str, copies
         full = 100 * (1 - remaining / capacity) if capacity else 100.0
         if full > _FULL:
             problems.append(
-                f"the other DataNodes would be {full:.0f} % full, with what {own} has: add one, or "
+                f"the other DataNodes would be {full:.0f} % full, with what {leaving} has: add one, or "
                 "delete files"
             )
     return problems
 
 
-def not_left(reported: State, own: str) -> list[str]:
+def not_left(reported: State, leaving: str) -> list[str]:
     """Return what a DataNode that is being decommissioned waits for, empty if it may stop."""
-    node = reported.datanodes.get(own)
+    node = reported.datanodes.get(leaving)
     if node is None:
-        if reported.dead.get(own):
+        if reported.dead.get(leaving):
             return []
-        return [f"DataNode {own} does not run, and was not decommissioned before it stopped"]
+        return [f"DataNode {leaving} does not run, and was not decommissioned before it stopped"]
     if node.state == DECOMMISSIONED:
         return []
-    blocks = reported.moving.get(own)
-    left = "" if blocks is None else f", {blocks} blocks have too few copies elsewhere"
-    return [f"DataNode {own} is {node.state}{left}"]
+    blocks = reported.moving.get(leaving)
+    remainder = "" if blocks is None else f", {blocks} blocks have too few copies elsewhere"
+    return [f"DataNode {leaving} is {node.state}{remainder}"]

@@ -1,4 +1,4 @@
-"""What the modules that check a service have in common where one of its members is to leave."""
+"""Options and texts of the modules that check a service one of whose members is to leave."""
 
 from __future__ import annotations
 
@@ -18,6 +18,6 @@ def remaining(members: Iterable[str], own: str, leaving: str | None) -> list[str
     return [member for member in members if not leaving or member != own]
 
 
-def last(what: str, name: str) -> str:
+def last(member: str, host: str) -> str:
     """Return why the last member of a service cannot leave it."""
-    return f"{name} is the only {what}: add another host to its group, and run site.yml, first"
+    return f"{host} is the only {member}: add another host to its group, and run site.yml, first"

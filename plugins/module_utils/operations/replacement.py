@@ -71,7 +71,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Plan:
-    """What the node copies again, and how fast."""
+    """The partitions that the node copies again, and the rate."""
 
     missing: tuple[Name, ...] = ()
     bytes: int = 0
@@ -344,13 +344,13 @@ class Refill:
 
     def _progress(self, snapshot: Snapshot, behind: Sequence[Partition]) -> Progress:
         if self._leaders is None:
-            others = {item.id for item in snapshot.brokers if not item.fenced} - {self.broker}
-            self._leaders = self.replicas.sizes(others)
+            senders = {item.id for item in snapshot.brokers if not item.fenced} - {self.broker}
+            self._leaders = self.replicas.sizes(senders)
         parts = held(snapshot, self.broker)
         total = sum(leader_sizes(parts, self._leaders).values())
-        own = self.replicas.sizes([self.broker] if behind else []).get(self.broker, {})
-        left = sum(
-            max(0, size - own.get(name, 0))
+        copied = self.replicas.sizes([self.broker] if behind else []).get(self.broker, {})
+        bytes_left = sum(
+            max(0, size - copied.get(name, 0))
             for name, size in leader_sizes(behind, self._leaders).items()
         )
         progress = Progress(
@@ -358,7 +358,7 @@ class Refill:
             waves=1,
             partitions_done=len(parts) - len(behind),
             partitions=len(parts),
-            bytes_done=total - left,
+            bytes_done=total - bytes_left,
             bytes=total,
         )
         progress.seconds_left = self._seconds_left(progress)
@@ -366,12 +366,12 @@ class Refill:
 
     def _seconds_left(self, progress: Progress) -> float:
         """Return the time that the rest takes as fast as so far, or else as fast as throttled."""
-        now, left = self.clock(), progress.bytes - progress.bytes_done
+        now, bytes_left = self.clock(), progress.bytes - progress.bytes_done
         first = self.carried.setdefault("first", [now, progress.bytes_done])
         copied, seconds = progress.bytes_done - first[1], now - first[0]
         if copied > 0 and seconds > 5:
-            return float(left * seconds / copied)
-        return left / self.rate
+            return float(bytes_left * seconds / copied)
+        return bytes_left / self.rate
 
     def _check_stall(self, progress: Progress) -> None:
         state = [progress.partitions_done, progress.bytes_done]
@@ -406,8 +406,8 @@ def line(progress: Progress) -> str:
     done = f"{progress.partitions_done} of {progress.partitions} replicas are in sync"
     if progress.done:
         return f"{done}, {size_text(progress.bytes)}"
-    left = (
+    time_left = (
         "" if progress.seconds_left is None else f", about {duration(progress.seconds_left)} left"
     )
-    text = f"{done}, {size_text(progress.bytes_done)} of {size_text(progress.bytes)}{left}"
+    text = f"{done}, {size_text(progress.bytes_done)} of {size_text(progress.bytes)}{time_left}"
     return f"{text}; waiting: {'; '.join(progress.waiting)}" if progress.waiting else text

@@ -1,4 +1,4 @@
-"""Whether a Spark standalone cluster can do without the master or the worker of a host.
+"""Reasons why a Spark standalone cluster cannot do without the master or the worker of a host.
 
 Pure: the answers are those of `/json/` of the masters and of the worker.
 """
@@ -36,12 +36,12 @@ def worker_problems(masters: Sequence[Master], worker: str) -> list[str]:
     if not remaining:
         return [last("Spark worker that is alive", worker)]
     problems = []
-    for what, (total, used, unit) in _IN_USE.items():
+    for resource, (total, used, unit) in _IN_USE.items():
         needed = sum(int(node[used]) for node in alive)
         available = sum(int(node[total]) for node in remaining)
         if needed > available:
             problems.append(
-                f"running applications hold {needed}{unit} of {what}, and the workers but {worker} "
+                f"running applications hold {needed}{unit} of {resource}, and the workers but {worker} "
                 f"have {available}{unit}: add a worker, or end an application, first"
             )
     return problems
@@ -52,12 +52,12 @@ def master_problems(masters: Sequence[Master], master: str, drivers: Sequence[st
 
     `drivers` are the jobs whose drivers run beside it.
     """
-    others = [candidate for candidate in masters if candidate.address != master]
-    if not others:
+    remaining = [candidate for candidate in masters if candidate.address != master]
+    if not remaining:
         return [last("Spark master", master)]
     problems = []
-    if not any(other.status in ("ALIVE", "STANDBY") for other in others):
-        statuses = ", ".join(other.described for other in others)
+    if not any(candidate.status in ("ALIVE", "STANDBY") for candidate in remaining):
+        statuses = ", ".join(candidate.described for candidate in remaining)
         problems.append(f"no other master could take over from {master}: {statuses}")
     if drivers:
         shown = ", ".join(drivers[:_SHOWN]) + (" …" if len(drivers) > _SHOWN else "")

@@ -163,14 +163,16 @@ def removal_reason(quorum: Quorum, node_id: int, directory: str) -> str:
 
 def removal_lines(quorum: Quorum, node_id: int) -> list[str]:
     """Return what becomes of the quorum, for a reader."""
-    left = sorted({voter.id for voter in quorum.voters} - {node_id})
-    lines = [f"controller {node_id} leaves the quorum: {', '.join(map(str, left))} carry it then"]
-    if len(left) % 2 == 0:
+    remaining = sorted({voter.id for voter in quorum.voters} - {node_id})
+    lines = [
+        f"controller {node_id} leaves the quorum: {', '.join(map(str, remaining))} carry it then"
+    ]
+    if len(remaining) % 2 == 0:
         lines.append(
-            f"{len(left)} controllers tolerate no more failures than {len(left) - 1}: remove one "
-            "more, or add one"
+            f"{len(remaining)} controllers tolerate no more failures than {len(remaining) - 1}: "
+            "remove one more, or add one"
         )
-    if len(left) == 1:
+    if len(remaining) == 1:
         lines.append("one controller tolerates no failure")
     return lines
 

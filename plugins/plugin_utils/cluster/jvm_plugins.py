@@ -59,7 +59,7 @@ class Coordinates:
 
     @property
     def is_pinned(self) -> bool:
-        """Whether they name one version, of which the content does not change."""
+        """True if they name one version, of which the content does not change."""
         return self.version not in ("LATEST", "RELEASE") and not self.version.endswith("-SNAPSHOT")
 
     def pom(self, provided: tuple[str, ...]) -> str:
@@ -106,7 +106,7 @@ class Plugin:
 
     @property
     def source(self) -> str:
-        """Where it comes from."""
+        """Its coordinates, URL or file."""
         return self.maven or self.url or self.file
 
     @property
@@ -132,7 +132,7 @@ class Plugin:
 
     @property
     def tarball(self) -> Path:
-        """What is packed on the control node."""
+        """The file that is packed on the control node."""
         name = f"{self.product}-plugin-{self.name}-{self.version}.tar"
         return Path(self.cache) / "artifacts" / name
 

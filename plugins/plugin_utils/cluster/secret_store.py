@@ -23,7 +23,7 @@ _MOST_CHARACTERS = 300
 
 
 class Cipher(Protocol):
-    """What encrypts each of the secrets where they are kept."""
+    """Encryption of each of the secrets as it is stored."""
 
     def encrypt(self, text: str) -> str:
         """Return a text as it is stored."""

@@ -360,7 +360,7 @@ class Service(Configured):
 
     @cached_property
     def plugins(self) -> list[Plugin]:
-        """What the inventory adds to its class path."""
+        """The plugins that the inventory adds to its class path."""
         if not self.takes_plugins:
             return []
         entries = self.settings[self.plugins_variable]
@@ -384,7 +384,7 @@ class Service(Configured):
 
     @property
     def required_classes(self) -> dict[str, str]:
-        """What names a class that a plugin may have -> the class."""
+        """Property or entry that names a class which a plugin may have -> the class."""
         return {}
 
     @property

@@ -129,11 +129,11 @@ def _secrets(
 
 def _identity_problem(vault: Vault) -> str:
     """Return why it is not known which password of a vault encrypts, empty where it is."""
-    known = listing(vault.identities)
+    identities = listing(vault.identities)
     if vault.identity and vault.identity not in vault.identities:
-        return f"Ansible has no password of the vault id {vault.identity}, but of {known}"
+        return f"Ansible has no password of the vault id {vault.identity}, but of {identities}"
     if not vault.identity and len(vault.identities) > 1:
-        return f"Ansible has passwords of the vault ids {known}, and none is chosen to encrypt"
+        return f"Ansible has passwords of the vault ids {identities}, and none is chosen to encrypt"
     chosen = vault.identity or vault.identities[0]
     if len({password for identity, password in vault.passwords if identity == chosen}) > 1:
         return f"Ansible has several passwords of the vault id {chosen}, and none is chosen"

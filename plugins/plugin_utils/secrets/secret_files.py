@@ -52,7 +52,7 @@ class SecretFiles:
 
     @property
     def kind(self) -> str:
-        """Where they are kept, as the variable names it."""
+        """Their form, as the variable names it."""
         return VAULT if self.cipher else FILES
 
     def texts(self) -> dict[str, str]:

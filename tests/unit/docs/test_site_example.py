@@ -16,6 +16,9 @@ from typing import Any
 import pytest
 import yaml
 from ansible_collections.millrace.streaming.plugins.module_utils.formats.uuids import is_cluster_id
+from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets.secret_files import (
+    SecretFiles,
+)
 
 from tests.support.clients import guide
 from tests.support.lab.topology import ROOT
@@ -29,7 +32,11 @@ GITHUB: dict[str, Any] = load(EXAMPLE / ".github/workflows/kafka.yml")
 [AWX] = load(EXAMPLE / "awx.yml")
 COPY, ENTER, INSTALL, ACTIVATE = guide.commands("1. Copy and install", guide.REPOSITORY)
 [NEW_ID] = guide.commands("2. Describe your cluster", guide.REPOSITORY)
-VALIDATE, EXPLAIN, PREFLIGHT, APPLY = guide.commands("3. Validate and deploy", guide.REPOSITORY)
+NEW_PASSWORD, NAME_PASSWORD, VALIDATE, EXPLAIN, PREFLIGHT, APPLY = guide.commands(
+    "3. Validate and deploy", guide.REPOSITORY
+)
+
+SEALED = "Ansible has no vault password"
 
 
 def run(place: Path, command: str, *, code: int = 0) -> str:
@@ -93,13 +100,76 @@ def test_the_page_makes_an_id_of_a_cluster(tmp_path: Path) -> None:
     assert is_cluster_id(run(tmp_path, NEW_ID).strip())
 
 
-def test_it_is_validated_without_secrets(site: Path) -> None:
-    assert "3 controllers and 3 brokers" in run(site, VALIDATE)
+def test_it_is_validated_without_secrets_and_without_a_password(site: Path) -> None:
+    output = run(site, f"{VALIDATE} 2>&1")
+    assert "3 controllers and 3 brokers" in output
+    assert SEALED in output
     assert not (site / "prod/.secrets").exists()
 
 
+def test_the_page_makes_a_password_that_only_its_owner_reads(site: Path) -> None:
+    output = run(site, f"{NEW_PASSWORD}\n{NAME_PASSWORD}\n{VALIDATE} 2>&1")
+    assert SEALED not in output
+    assert (site.parent / ".vault-password").stat().st_mode & 0o777 == 0o600
+
+
+# The secrets of a run, in repositories of git that take the place of the forge's
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Path:
+    """A clone, at its only commit as a forge checks it out, of a repository with push.sh."""
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "push.sh").write_text((EXAMPLE / "push.sh").read_text())
+    (work / "push.sh").chmod(0o755)
+    (work / ".gitignore").write_text((EXAMPLE / ".gitignore").read_text())
+    commit = "git add --all && git -c user.name=a -c user.email=a@example.org commit -qm first"
+    run(work, f"git init -q -b main && {commit}")
+    run(tmp_path, f"git clone -q --bare work forge && git clone -q forge {CLONE}")
+    run(tmp_path / CLONE, "git checkout -q --detach")
+    return tmp_path / CLONE
+
+
+CLONE = "clone"
+PUSH = "./push.sh ../forge main"
+
+
+def write_secret(place: Path, text: str) -> Path:
+    """Write a secret; the directory."""
+    folder = place / "prod/.secrets"
+    folder.mkdir(parents=True)
+    (folder / "ca.key").write_text(text)
+    return folder
+
+
+def pushed(place: Path) -> list[str]:
+    return run(place, "git --git-dir ../forge ls-tree -r --name-only main").splitlines()
+
+
+def test_new_secrets_are_pushed_beside_a_commit_of_others(clone: Path) -> None:
+    first = pushed(clone)
+    run(clone, PUSH)
+    assert pushed(clone) == first, "there are none yet"
+    commit = "git add --all && git -c user.name=b -c user.email=b@example.org commit -qm second"
+    run(clone.parent / "work", f"touch topics && {commit} && git push -q ../forge main")
+    write_secret(clone, "$ANSIBLE_VAULT;1.1;AES256\n")
+    run(clone, PUSH)
+    assert {"topics", "prod/.secrets/ca.key"} <= {*pushed(clone)}
+    count = "git --git-dir ../forge rev-list --count main"
+    assert run(clone, f"{PUSH} && {count}") == "3\n", "nothing is new the second time"
+
+
+def test_secrets_in_clear_text_are_not_pushed(clone: Path) -> None:
+    first = pushed(clone)
+    SecretFiles(write_secret(clone, "a key\n")).prepare()
+    run(clone, PUSH)
+    assert pushed(clone) == first
+
+
 def test_a_property_is_explained(site: Path) -> None:
-    assert "log.retention" in run(site, EXPLAIN)
+    (site.parent / ".vault-password").write_text("a password\n")
+    assert "log.retention" in run(site, f"{NAME_PASSWORD}\n{EXPLAIN}")
 
 
 def test_a_wrong_change_is_refused_with_its_file(site: Path) -> None:
@@ -221,6 +291,7 @@ def test_gitlab_validates_and_plans_a_merge_request_and_applies_it_with_approval
     assert GITLAB["apply"]["environment"] == "kafka"
     assert GITLAB["apply"]["resource_group"] == GITLAB["plan"]["resource_group"] == "kafka"
     assert GITLAB["apply"]["script"] == ["./apply.sh"]
+    assert GITLAB["apply"]["after_script"][0].startswith("./push.sh "), "also if it failed"
 
 
 def test_github_validates_and_plans_a_pull_request_and_applies_it_with_approval() -> None:
@@ -233,21 +304,27 @@ def test_github_validates_and_plans_a_pull_request_and_applies_it_with_approval(
     assert jobs["plan"]["concurrency"] == "kafka"
     runs = {name: [step.get("run") for step in job["steps"]] for name, job in jobs.items()}
     assert "./plan.sh" in runs["plan"]
-    assert "./apply.sh" in runs["apply"]
+    assert runs["apply"][-2] == "./apply.sh"
+    assert runs["apply"][-1].startswith("./push.sh ")
+    assert jobs["apply"]["steps"][-1]["if"] == "always()", "also if it failed"
     [validate] = [line for line in GITLAB["validate"]["script"] if "validate" in line]
     assert validate in runs["validate"], "both forges do the same"
 
 
 def test_what_may_write_to_a_pull_request_has_no_secrets() -> None:
     assert GITHUB["permissions"] == {"contents": "read"}
-    writers = {name: job for name, job in GITHUB["jobs"].items() if "permissions" in job}
-    assert [*writers] == ["comment"]
-    assert "kafka" not in str(writers["comment"]["runs-on"])
+    jobs = GITHUB["jobs"]
+    writers = {name: job["permissions"] for name, job in jobs.items() if "permissions" in job}
+    assert writers == {"comment": {"pull-requests": "write"}, "apply": {"contents": "write"}}
+    assert "kafka" not in str(jobs["comment"]["runs-on"])
+    assert jobs["apply"]["environment"] == "kafka", "once somebody has approved it"
 
 
-def test_git_ignores_what_runs_write() -> None:
+def test_git_ignores_what_runs_write_but_the_encrypted_secrets() -> None:
     ignored = (EXAMPLE / ".gitignore").read_text().split()
-    assert {".secrets/", ".venv/", "collections/", "plan.json", "plan.md"} <= {*ignored}
+    assert {".venv/", "collections/", "plan.json", "plan.md"} <= {*ignored}
+    assert not [line for line in ignored if "secrets" in line]
+    assert load(EXAMPLE / "prod/group_vars/kafka.yml")["kafka_secrets_store"] == "vault"
 
 
 def test_the_settings_of_ansible_are_those_of_this_tree() -> None:
@@ -279,7 +356,9 @@ def test_the_execution_environment_installs_what_the_collection_pins() -> None:
 def test_no_file_of_it_names_a_place_that_there_is_only_here() -> None:
     texts = [path.read_text() for path in EXAMPLE.rglob("*") if path.is_file()]
     assert not [text for text in texts if str(ROOT) in text]
-    addresses = {word for text in texts for word in re.findall(r"https?://([\w.-]+)", text)}
+    addresses = {
+        word for text in texts for word in re.findall(r"https?://(?!\S*@\$)([\w.-]+)", text)
+    }
     assert addresses
     assert all(name.endswith("example.org") for name in addresses)
     assert [*walk([load(EXAMPLE / "prod/hosts.yml")])]

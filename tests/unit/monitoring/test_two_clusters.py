@@ -57,7 +57,7 @@ def series_of(case: Mapping[str, Any], name: str) -> dict[str, str]:
 
 
 def expected(name: str, case: Mapping[str, Any], clusters: Iterable[str]) -> list[dict[str, Any]]:
-    """What promtool is to expect if these clusters have the fault of a case."""
+    """Return what promtool is to expect if these clusters have the fault of a case."""
     tests = checks(name, case)
     for test in tests:
         test["exp_alerts"] = [
@@ -71,7 +71,7 @@ def expected(name: str, case: Mapping[str, Any], clusters: Iterable[str]) -> lis
 def refused(
     file: str, folder: Path, faulty: Iterable[str], *, foreign: bool = False, up: str = ""
 ) -> str:
-    """What promtool has against the cases of a file, in these clusters."""
+    """Return what promtool has against the cases of a file, in these clusters."""
     for name in BOTH:
         (folder / f"{name}.yml").write_text(RULES[name][file])
     tests: dict[str, list[dict[str, Any]]] = {}
@@ -82,13 +82,13 @@ def refused(
         for name in faulty:
             series |= series_of(case, name)
         if up:
-            of_targets = [one for one in case["series"] if one.startswith("up{")]
-            series |= {scoped(one, f'cluster="{up}"'): "1x400" for one in of_targets}
+            of_targets = [name for name in case["series"] if name.startswith("up{")]
+            series |= {scoped(name, f'cluster="{up}"'): "1x400" for name in of_targets}
         interval = case.get("interval", "15s")
         test = {
             "name": title,
             "interval": interval,
-            "input_series": [{"series": one, "values": values} for one, values in series.items()],
+            "input_series": [{"series": name, "values": values} for name, values in series.items()],
             "alert_rule_test": expected(name_of(title), case, faulty),
         }
         tests.setdefault(interval, []).append(test)

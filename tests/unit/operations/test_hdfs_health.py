@@ -17,7 +17,7 @@ NOW = 2_000_000.0
 
 
 def datanode(silence: int = 1, state: str = "In Service", used: int = 10) -> dict[str, Any]:
-    """What the NameNode says of a DataNode with 100 bytes."""
+    """Return the NameNode's report of a DataNode with 100 bytes."""
     sizes = {"capacity": 100, "usedSpace": used, "remaining": 90 - used}
     return {"lastContact": silence, "adminState": state, **sizes}
 

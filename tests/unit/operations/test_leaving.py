@@ -32,7 +32,7 @@ def check(problems: list[str], *expected: tuple[str, ...]) -> None:
 
 
 def worker(host: str, used: int, cores: int = 4, state: str = "ALIVE") -> dict[str, Any]:
-    """What a master says of a worker; each core has 256 MiB."""
+    """Return a master's report of a worker; each core has 256 MiB."""
     sizes = {"memory": cores * 256, "memoryused": used * 256}
     return {"host": host, "state": state, "cores": cores, "coresused": used, **sizes}
 
@@ -127,7 +127,7 @@ LEAVES = "Decommission In Progress"
 def state(
     *nodes: dict[str, Any] | None, dead: bool | None = None, **changed: Any
 ) -> hdfs_health.State:
-    """What the NameNode says of DataNodes, of which the first leaves."""
+    """Return the NameNode's report of DataNodes, of which the first leaves."""
     live = {name: node for name, node in zip(NAMES, nodes, strict=False) if node}
     gone = {} if dead is None else {NAMES[0]: {"lastContact": 200, "decommissioned": dead}}
     values = {"LiveNodes": json.dumps(live), "DeadNodes": json.dumps(gone), **changed}

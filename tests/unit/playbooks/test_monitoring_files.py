@@ -99,5 +99,5 @@ def test_before_the_first_deployment_it_is_refused(place: Path) -> None:
     (place / "prod/.secrets/metrics_token").unlink()
     code, output = play(place, WRITE)
     assert code == 2
-    assert "run site.yml before" in " ".join(output.split())
+    assert "run site.yml first" in " ".join(output.split())
     assert not (place / "build").exists()

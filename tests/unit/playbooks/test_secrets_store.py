@@ -105,7 +105,7 @@ def shell(place: Path, command: str, code: int = 0) -> str:
 
 
 def generate(place: Path, *options: str, code: int = 0) -> str:
-    """What site.yml does before it contacts a host."""
+    """Do what site.yml does before it contacts a host."""
     given = ("-e", "validate_generate=true", *options)
     actual, output = run_playbook(place, INVENTORY, *given)
     assert actual == code, output
@@ -143,7 +143,7 @@ def use_vault(place: Path) -> None:
 
 
 def secrets_in(place: Path) -> list[bytes]:
-    """What nobody may find on the disk: passwords, and lines of keys."""
+    """Return what nobody may find on the disk: passwords, and lines of keys."""
     vault = VaultLib([("default", VaultSecret(PASSWORD.encode()))])
     found = []
     for name, content in files(place).items():

@@ -17,7 +17,7 @@ from ansible_collections.millrace.streaming.plugins.plugin_utils import memory
 
 @pytest.fixture
 def shm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """What stands for /dev/shm."""
+    """A directory that stands for /dev/shm."""
     (tmp_path / "shm").mkdir()
     monkeypatch.setattr(memory, "_MEMORY", str(tmp_path / "shm"))
     return tmp_path / "shm"

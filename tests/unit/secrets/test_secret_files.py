@@ -47,7 +47,7 @@ def cluster(directory: Path, cipher: Vault | None = VAULT, **variables: Any) -> 
 
 
 def complete(directory: Path, cipher: Vault | None = VAULT, *, store: bool = True) -> Secrets:
-    """What site.yml does."""
+    """Do what site.yml does."""
     return secrets.complete(cluster(directory, cipher), None, store=store)
 
 
@@ -61,10 +61,10 @@ def in_clear_text(directory: Path) -> list[str]:
 
 
 def move(directory: Path, cipher: Vault | None, *, store: bool = True) -> list[str]:
-    """What secrets_store.yml does."""
-    wanted = SecretFiles(directory, cipher)
-    with secrets.locked(wanted):
-        return secret_files.move(wanted, VAULT, store=store)
+    """Do what secrets_store.yml does."""
+    desired = SecretFiles(directory, cipher)
+    with secrets.locked(desired):
+        return secret_files.move(desired, VAULT, store=store)
 
 
 def test_every_file_is_encrypted_and_read_again(directory: Path) -> None:
@@ -237,7 +237,7 @@ def test_a_move_that_is_killed_loses_nothing_and_is_completed(
 
 
 def _is_refused(directory: Path, cipher: Vault | None, made: Secrets) -> bool:
-    """Whether a run refuses the secrets, and says what to do; if not, it has all of them."""
+    """Return whether a run refuses the secrets, and says what to do; if not, it has all of them."""
     try:
         present = secrets.read(directory, cipher)
     except SecretsStateError as error:

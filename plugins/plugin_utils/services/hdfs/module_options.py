@@ -9,14 +9,14 @@ from .model import CHECKPOINT_PERIOD, EXCLUDE, REPLICATION, HdfsHost, seconds
 
 
 def _hdfs_health(hdfs: HdfsHost, _: Cluster) -> Options:
-    own = {name: host for name, host in hdfs.datanodes.items() if name == hdfs.name}
+    local = {name: host for name, host in hdfs.datanodes.items() if name == hdfs.name}
     return {
         "namenode": hdfs.namenode_ui,
         "datanodes": hdfs.addresses(hdfs.datanodes, "hdfs_datanode_port"),
         "checkpoint_seconds": 3 * (seconds(hdfs.config[CHECKPOINT_PERIOD]) or 600),
         "replication": integer(hdfs.config[REPLICATION]) or 1,
         "exclude_file": EXCLUDE,
-        "own": next(iter(hdfs.addresses(own, "hdfs_datanode_port")), ""),
+        "own": next(iter(hdfs.addresses(local, "hdfs_datanode_port")), ""),
     }
 
 

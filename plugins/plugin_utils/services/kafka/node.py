@@ -258,7 +258,7 @@ class KafkaNode(Server, Certified):
 
     @property
     def class_path(self) -> str:
-        """Where its JVM finds classes: a plugin's own come after those of Kafka."""
+        """The class path of its JVM: the classes of plugins come after those of Kafka."""
         added = [plugin.jars for plugin in self.plugins if not plugin.remote_storage]
         return ":".join([super().class_path, *added])
 

@@ -91,7 +91,7 @@ class Metrics(Packaged):
 
     @property
     def runs_node_exporter(self) -> bool:
-        """Whether the node exporter is Millrace's own."""
+        """True if the node exporter is that of Millrace."""
         return bool(self.settings[NODE_EXPORTER] == OURS)
 
     @property

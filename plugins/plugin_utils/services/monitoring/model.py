@@ -298,9 +298,9 @@ class Monitoring(Packaged):
 
 def alert_files(docs_url: str) -> dict[str, str]:
     """Return name -> text of the files with alerts, whose runbooks are on the site if there is one."""
-    here, there = (pages.address(url, pages.ALERTS, "") for url in ("", docs_url))
+    repository_url, site_url = (pages.address(url, pages.ALERTS, "") for url in ("", docs_url))
     return {
-        path.name: path.read_text(encoding="utf-8").replace(f" {here}", f" {there}")
+        path.name: path.read_text(encoding="utf-8").replace(f" {repository_url}", f" {site_url}")
         for path in sorted((COLLECTION / _ALERTS).glob("*.yml"))
     }
 

@@ -78,8 +78,8 @@ def entries(
     token = cluster.inventory.secrets.texts.get(TOKEN, "")
     if secured and not (authority and token):
         message = (
-            f"{cluster.inventory.secrets.directory} has no CA or no {TOKEN}: run site.yml before, "
-            "which makes them"
+            f"{cluster.inventory.secrets.directory} has no CA or no {TOKEN}: run site.yml "
+            "first, which makes them"
         )
         raise MissingError(message)
     secrets = {f"ca-{name}.pem": files.text(authority)} if secured else {}
@@ -148,14 +148,14 @@ def _rules(name: str, docs_url: str) -> dict[str, str]:
         file: [
             {"name": f"millrace-{name}-{group['name']}", "rules": rules}
             for group in of_file
-            if (rules := _of_cluster(name, group["rules"]))
+            if (rules := _scope_rules(name, group["rules"]))
         ]
         for file, of_file in documents.items()
     }
     return {file: files.yaml_text({"groups": made}) for file, made in groups.items() if made}
 
 
-def _of_cluster(name: str, rules: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _scope_rules(name: str, rules: list[dict[str, Any]]) -> list[dict[str, Any]]:
     matcher = f'cluster="{name}"'
     return [
         {

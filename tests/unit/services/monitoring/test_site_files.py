@@ -100,7 +100,7 @@ def test_without_a_node_exporter_nothing_asks_for_one() -> None:
 
 def test_each_module_of_each_host_is_a_target_with_its_labels() -> None:
     targets = document(deployed(), "targets/prod.yml")
-    modules = {(one["labels"]["host"], one["labels"]["__param_module"]) for one in targets}
+    modules = {(target["labels"]["host"], target["labels"]["__param_module"]) for target in targets}
     assert modules == {
         (host, module)
         for host, exporters in deployed().metrics.items()
@@ -130,9 +130,9 @@ def test_exporters_are_asked_with_tls_and_token() -> None:
 
 def test_the_token_is_written_only_on_request_and_for_its_owner() -> None:
     token = deployed().metrics["k1"].token
-    assert not [one for one in entries(deployed()).values() if token in one["content"]]
+    assert not [entry for entry in entries(deployed()).values() if token in entry["content"]]
     with_it = entries(deployed(), with_token=True)
-    assert {path for path, one in with_it.items() if token in one["content"]} == {"token-prod"}
+    assert {path for path, entry in with_it.items() if token in entry["content"]} == {"token-prod"}
     assert with_it["token-prod"]["mode"] == "0600"
     assert with_it["token-prod"]["secret"]
     opened = entries(deployed(metrics_security="open"), with_token=True)
