@@ -65,10 +65,14 @@ class SecretFiles:
         contents = {
             name: content
             for name, content in read_all(self.directory).items()
-            if Path(name).parts[0] not in (REQUESTS, SIGNED)
+            if Path(name).parts[0] not in (REQUESTS, SIGNED) or is_request_key(name)
         }
         self._refuse_others(contents)
-        return {name: self.text(name, content) for name, content in contents.items()}
+        return {
+            name: self.text(name, content)
+            for name, content in contents.items()
+            if not is_request_key(name)
+        }
 
     def read(self, name: str) -> str:
         """Return one of them, empty where it is not there.
@@ -166,6 +170,11 @@ def is_public(name: str) -> bool:
     """Return whether a file is exchanged with a CA of the site, which is never encrypted."""
     folder = Path(name).parts[0]
     return folder == SIGNED or (folder == REQUESTS and name.endswith(".csr"))
+
+
+def is_request_key(name: str) -> bool:
+    """Return whether a file is the key of a certificate that a CA of the site has to sign."""
+    return Path(name).parts[0] == REQUESTS and name.endswith(".key")
 
 
 def is_encrypted(content: bytes) -> bool:

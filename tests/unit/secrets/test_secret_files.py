@@ -290,6 +290,21 @@ def test_an_outside_authority_gets_requests_and_their_keys_are_encrypted(directo
     assert not [path for path in (directory / "requests").rglob("*") if path.is_file()]
 
 
+def test_a_key_that_waits_in_clear_text_is_not_given_to_git(directory: Path) -> None:
+    with pytest.raises(AnsibleError, match="must sign these requests"):
+        secrets.complete(cluster(directory, None), OutsideCa.new("Site").given, store=True)
+    waiting = {name for name in contents(directory) if name.endswith(".key")}
+    for name in contents(directory).keys() - waiting:
+        if not secret_files.is_public(name):
+            (directory / name).write_text(VAULT.encrypt((directory / name).read_text()))
+    ignored = (directory / ".gitignore").read_text()
+    assert waiting
+    assert ignored == "*\n"
+    with pytest.raises(SecretsStateError, match=r"secrets in .* are in clear text: requests/"):
+        complete(directory)
+    assert (directory / ".gitignore").read_text() == ignored
+
+
 def test_a_change_of_the_authority_goes_on_in_another_clone(
     directory: Path, tmp_path: Path
 ) -> None:
