@@ -5,16 +5,20 @@ An archive is read as something that a stranger wrote: nothing is unpacked to a 
 
 import fnmatch
 import hashlib
+import http.client
+import lzma
 import re
 import shutil
 import stat
 import subprocess
 import tarfile
+import urllib.parse
 import urllib.request
 import zipfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
-from typing import IO
+from typing import IO, Any
 
 from ..module_utils.host.distribution import sha256_of
 from .cluster.jvm_plugins import PROVIDED, SUFFIXES, Coordinates, Plugin
@@ -27,10 +31,53 @@ _MAVEN_SECONDS = 1800
 _MOST_SHOWN = 500
 _ESCAPE = re.compile(r"\x1b\[[\d;]*m")
 _CHUNK = 2**20
+# Spark separates jars by commas and takes patterns, a class path has colons.
+_JAR = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+~@=-]*\.jar")
+_HEADERS = b"xgXLK"
+"""The types of headers of a tar file that tarfile reads as a whole: names, and records of pax."""
+_MOST_HEADER = 2**20
+DAMAGES = (
+    OSError,
+    EOFError,
+    RuntimeError,
+    tarfile.TarError,
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+)
+"""What is raised where an archive or a jar is damaged, encrypted, or packed in an unknown way."""
 
 
 class SourceError(Exception):
     """What a plugin is made of cannot be had, or is not what it has to be; the text says why."""
+
+
+class _Header(tarfile.TarInfo):
+    """A header of a tar file; one that would fill the memory is refused before it is read."""
+
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> "_Header":
+        """Return the header in a block."""
+        header = super().frombuf(buf, encoding, errors)
+        most = _MOST_HEADER if header.type[0] in _HEADERS else None
+        if header.size < 0 or (most and header.size > most):
+            message = f"it has a header of {header.size} bytes"
+            raise tarfile.HeaderError(message)
+        return header
+
+
+class _Redirects(urllib.request.HTTPRedirectHandler):
+    """Follows a redirection, but to no address that is read without encryption instead."""
+
+    def redirect_request(
+        self, req: urllib.request.Request, fp: Any, code: int, msg: str, headers: Any, newurl: str
+    ) -> urllib.request.Request | None:
+        """Return the request of the other address."""
+        scheme = urllib.parse.urlsplit(newurl).scheme.lower()
+        if scheme != "https" and (scheme, req.type) != ("http", "http"):
+            message = f"it redirects to {newurl}, which is not encrypted"
+            raise SourceError(message)
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
 def fetch(plugin: Plugin, work: Path) -> tuple[list[Path], str]:
@@ -50,12 +97,9 @@ def fetch(plugin: Plugin, work: Path) -> tuple[list[Path], str]:
         for path in _resolve(plugin, work):
             add(path, into)
         return _kept(plugin, into), listed_sum(sorted(into.glob("*.jar")))
-    path = Path(plugin.file) if plugin.file else _download(plugin.url, work)
-    try:
-        found = sha256_of(path)
-    except OSError as error:
-        message = f"{path} cannot be read: {error.strerror}"
-        raise SourceError(message) from error
+    # A copy: what is packed is what the sum is of, whatever becomes of the file meanwhile.
+    path = _copied(Path(plugin.file), work) if plugin.file else _download(plugin.url, work)
+    found = sha256_of(path)
     if plugin.recorded and found != plugin.recorded:
         message = (
             f"{plugin.source} has the sha256 {found}, and sha256 is {plugin.recorded}: it is not "
@@ -88,7 +132,7 @@ def add(path: Path, into: Path) -> None:
         left = MOST_BYTES
         for name, stream in members(path):
             left -= _copy(stream, name, into, left)
-    except (OSError, EOFError, tarfile.TarError, zipfile.BadZipFile, RuntimeError) as error:
+    except DAMAGES as error:
         message = f"{path.name} cannot be read as an archive: {error}"
         raise SourceError(message) from error
 
@@ -127,8 +171,11 @@ def _of_zip(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
 
 def _of_tar(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
     count = size = 0
-    with tarfile.open(path, "r:*") as archive:
+    with tarfile.open(path, "r:*", tarinfo=_Header) as archive:
         for member in archive:
+            if member.size < 0:  # as records of pax say
+                message = f"{member.name!r} has {member.size} bytes"
+                raise tarfile.HeaderError(message)
             count, size = count + 1, size + member.size
             _check_size(path, count, size)
             is_plain = member.isfile() or member.isdir()
@@ -168,6 +215,12 @@ def _is_jar(path: Path, name: str, *, is_plain: bool) -> bool:
 
 def _copy(stream: IO[bytes], name: str, into: Path, most: int) -> int:
     """Copy a jar into a directory, and return its size."""
+    if not _JAR.fullmatch(name):
+        message = (
+            f"{name!r} is no name for a jar on a class path: it may have letters, digits and "
+            "_ . + ~ @ = -, and begins with a letter, a digit or _"
+        )
+        raise SourceError(message)
     target, size = into / name, 0
     partial = into / f"{name}.part"
     with partial.open("wb") as file:
@@ -184,21 +237,48 @@ def _copy(stream: IO[bytes], name: str, into: Path, most: int) -> int:
     return size
 
 
-def _download(url: str, work: Path) -> Path:
-    path = work / PurePosixPath(url.partition("?")[0].partition("#")[0]).name
-    left = MOST_BYTES
+def _copied(source: Path, work: Path) -> Path:
+    """Return a copy of a file of the control node."""
+    path = work / source.name
     try:
-        with urllib.request.urlopen(url, timeout=_TIMEOUT) as stream, path.open("wb") as file:  # noqa: S310 - a rule allows http and https, and a sum decides
-            while chunk := stream.read(_CHUNK):
-                left -= len(chunk)
-                if left < 0:
-                    message = f"{url} is larger than {MOST_BYTES // 2**20} MiB"
-                    raise SourceError(message)
-                file.write(chunk)
-    except (OSError, ValueError) as error:
-        message = f"{url} cannot be fetched: {error}"
+        with source.open("rb") as stream:
+            _store(stream, path, str(source))
+    except OSError as error:
+        message = f"{source} cannot be copied: {error.strerror}"
         raise SourceError(message) from error
     return path
+
+
+def _download(url: str, work: Path) -> Path:
+    path = work / PurePosixPath(url.partition("?")[0].partition("#")[0]).name
+    opener = urllib.request.build_opener(_Redirects)
+    try:
+        with opener.open(url, timeout=_TIMEOUT) as stream:
+            size = _store(stream, path, url)
+            expected = stream.headers.get("Content-Length")
+    except SourceError as error:
+        message = f"{url} cannot be fetched: {error}"
+        raise SourceError(message) from error
+    except (OSError, ValueError, http.client.HTTPException) as error:
+        message = f"{url} cannot be fetched: {error or type(error).__name__}"
+        raise SourceError(message) from error
+    if expected is not None and str(size) != expected.strip():
+        message = f"{url} ended after {size} of {expected} bytes: run again"
+        raise SourceError(message)
+    return path
+
+
+def _store(stream: IO[bytes], path: Path, name: str) -> int:
+    """Write a stream to a file, and return its size."""
+    size = 0
+    with path.open("wb") as file:
+        while chunk := stream.read(_CHUNK):
+            size += len(chunk)
+            if size > MOST_BYTES:
+                message = f"{name} is larger than {MOST_BYTES // 2**20} MiB"
+                raise SourceError(message)
+            file.write(chunk)
+    return size
 
 
 def _resolve(plugin: Plugin, work: Path) -> list[Path]:

@@ -1,8 +1,10 @@
 """The plugins of an inventory on the control node: packed once, judged before a host gets them."""
 
 import json
+import shutil
 import tarfile
 import tempfile
+import time
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -19,7 +21,7 @@ from .cluster.artifacts import Distribution
 from .cluster.cluster import Cluster
 from .cluster.jvm_plugins import Plugin
 from .cluster.service import Service
-from .jar_sources import SourceError, fetch
+from .jar_sources import DAMAGES, SourceError, fetch
 from .rules.policy import accepted_reason
 
 OWN_PACKAGES: Mapping[str, tuple[str, ...]] = {
@@ -28,6 +30,9 @@ OWN_PACKAGES: Mapping[str, tuple[str, ...]] = {
     "spark": ("org.apache.spark.",),
 }
 """Product -> the beginnings of the names of its own classes."""
+_WORK = ".plugin-"
+"""How directories begin in which plugins are packed."""
+_DAY = 86400
 
 
 @dataclass(frozen=True)
@@ -83,7 +88,8 @@ def have(cluster: Cluster, display: Callable[[str], None], product: str = "") ->
     packed, problems = [], []
     contents: dict[str, Contents] = {}
     for plugin in of_cluster(cluster, product):
-        artifacts.refuse_others(plugin.tarball, plugin.checksum_file)
+        for path in (plugin.tarball, plugin.contents_file):
+            artifacts.refuse_others(path, plugin.checksum_file)
         try:
             if not _is_packed(plugin):
                 display(f"  packing {plugin.where}, once")
@@ -112,8 +118,10 @@ def pack(plugin: Plugin) -> None:
         SourceError: it cannot be had, is not what is recorded, or nothing is recorded yet.
 
     """
-    plugin.tarball.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=plugin.tarball.parent, prefix=".plugin-") as work:
+    cache = plugin.tarball.parent
+    cache.mkdir(parents=True, exist_ok=True)
+    _sweep(cache)
+    with tempfile.TemporaryDirectory(dir=cache, prefix=_WORK) as work:
         files, found = fetch(plugin, Path(work))
         contents = _contents_of(files)
         if not plugin.recorded:
@@ -135,6 +143,13 @@ def pack(plugin: Plugin) -> None:
         _write(plugin.checksum_file, f"{sha256_of(tarball)}\n")
         tarball.chmod(0o644)
         tarball.replace(plugin.tarball)
+
+
+def _sweep(cache: Path) -> None:
+    """Remove what runs have left that were killed a day ago or earlier."""
+    for path in cache.glob(f"{_WORK}*"):
+        if time.time() - path.lstat().st_mtime > _DAY:
+            shutil.rmtree(path, ignore_errors=True)
 
 
 def read_contents(plugin: Plugin) -> Contents:
@@ -264,7 +279,7 @@ def _contents_of(files: Iterable[Path]) -> Contents:
             with zipfile.ZipFile(path) as jar:
                 classes[path.name] = sorted(set(jars.classes_of(jar)))
                 parts[path.name] = sorted({*jars.parts_of(path.name, jar)})
-        except (zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
+        except DAMAGES as error:
             message = f"{path.name} cannot be read as a jar: {error}"
             raise SourceError(message) from error
     return Contents(classes, parts)
