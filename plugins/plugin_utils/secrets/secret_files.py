@@ -116,6 +116,21 @@ class SecretFiles:
         if self.cipher:
             self.sweep()
 
+    def refuse_open_to_git(self) -> None:
+        """Refuse a file of the site's own by which git would commit what is in clear text.
+
+        Raises:
+            SecretsStateError: says what to write there.
+
+        """
+        path = self.directory / IGNORED
+        present = path.read_text(encoding="utf-8") if path.is_file() else ""
+        lines = [line.strip() for line in present.splitlines()]
+        patterns = [line for line in lines if line and not line.startswith("#")]
+        if present != _IGNORED[VAULT] and patterns and patterns[-1] != "*":
+            what = f"{path} does not leave all of {self.directory} out of git"
+            raise SecretsStateError(what, "let its last line be *, or remove it")
+
     def sweep(self) -> None:
         """Remove what killed runs have left: of a move it may be clear text."""
         for path in [*self.directory.rglob(".*")]:
@@ -209,7 +224,8 @@ def move(files: SecretFiles, reader: Cipher | None, *, store: bool) -> list[str]
     another move. The caller has locked the directory.
 
     Raises:
-        AnsibleActionFail: a file cannot be decrypted; nothing was changed.
+        AnsibleActionFail: a file cannot be decrypted, or git would take clear text; nothing was
+            changed.
         OSError: a file cannot be written.
 
     """
@@ -224,6 +240,8 @@ def move(files: SecretFiles, reader: Cipher | None, *, store: bool) -> list[str]
     # One that is in its form already must be readable, too.
     for name in contents.keys() - texts.keys():
         files.text(name, contents[name])
+    if not files.cipher and texts:
+        files.refuse_open_to_git()
     if not store:
         return sorted(texts)
     if not files.cipher:

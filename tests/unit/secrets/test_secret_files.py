@@ -261,6 +261,19 @@ def test_what_a_killed_move_has_left_in_clear_text_is_removed_by_the_next_run(
     assert (directory / ".gitignore").read_text() == ".*\n!.gitignore\n"
 
 
+@pytest.mark.parametrize("own", [".*\n!.gitignore\n*.bak\n", "*\n!passwords/**\n"])
+def test_clear_text_is_not_given_to_git_by_lines_of_the_site(directory: Path, own: str) -> None:
+    complete(directory)
+    ignored, before = directory / ".gitignore", contents(directory)
+    ignored.write_text(own)
+    for store in (False, True):
+        with pytest.raises(SecretsStateError, match=r"let its last line be \*"):
+            move(directory, None, store=store)
+    assert (contents(directory), ignored.read_text()) == (before, own)
+    ignored.write_text(f"{own}# all\n*\n")
+    assert move(directory, None)
+
+
 def test_a_move_without_the_password_changes_nothing(directory: Path) -> None:
     complete(directory)
     before = contents(directory)
