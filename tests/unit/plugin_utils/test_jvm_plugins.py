@@ -25,6 +25,7 @@ from typing import Any
 
 import pytest
 from ansible.errors import AnsibleError
+from ansible_collections.millrace.streaming.plugins.module_utils.host.distribution import sha256_of
 from ansible_collections.millrace.streaming.plugins.plugin_utils import (
     artifacts,
     jar_sources,
@@ -258,7 +259,7 @@ def test_what_is_packed_is_what_was_compared(
     archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     packed = plugin(archive, tmp_path / "cache")
-    compared = jar_sources.sha256_of
+    compared = sha256_of
 
     def compare(path: Path) -> str:
         found = compared(path)
@@ -372,13 +373,13 @@ def test_a_server_that_answers_something_else_is_refused(
 
 
 def test_an_encrypted_address_leads_to_no_other(tmp_path: Path) -> None:
-    redirects = jar_sources._Redirects()
+    redirect: Any = jar_sources._Redirects().redirect_request
     request = urllib.request.Request("https://example.org/a.zip")
-    answer: Any = (request, None, 302, "Found", HTTPMessage())
-    assert redirects.redirect_request(*answer, "https://other.example.org/a.zip")
+    answer = (request, None, 302, "Found", HTTPMessage())
+    assert redirect(*answer, "https://other.example.org/a.zip")
     for other in ("http://example.org/a.zip", "HTTP://example.org/a.zip"):
         with pytest.raises(SourceError, match="not encrypted"):
-            redirects.redirect_request(*answer, other)
+            redirect(*answer, other)
 
 
 # Maven
