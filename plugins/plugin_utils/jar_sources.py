@@ -1,20 +1,24 @@
-"""The sources of a plugin's jars: Maven, a URL, or a file on the control node.
+"""Where the jars of a plugin come from: Maven, a URL, or a file on the control node.
 
 An archive is read as something that a stranger wrote: nothing is unpacked to a path that it names.
 """
 
 import fnmatch
 import hashlib
+import http.client
+import lzma
 import re
 import shutil
 import stat
 import subprocess
 import tarfile
+import urllib.parse
 import urllib.request
 import zipfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
-from typing import IO
+from typing import IO, Any
 
 from ..module_utils.host.distribution import sha256_of
 from .cluster.jvm_plugins import PROVIDED, SUFFIXES, Coordinates, Plugin
@@ -27,10 +31,53 @@ _MAVEN_SECONDS = 1800
 _MOST_SHOWN = 500
 _ESCAPE = re.compile(r"\x1b\[[\d;]*m")
 _CHUNK = 2**20
+# Spark separates jars by commas and takes patterns, a class path has colons.
+_JAR = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+~@=-]*\.jar")
+_HEADERS = b"xgXLK"
+"""The types of headers of a tar file that tarfile reads as a whole: names, and records of pax."""
+_MOST_HEADER = 2**20
+DAMAGES = (
+    OSError,
+    EOFError,
+    RuntimeError,
+    tarfile.TarError,
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+)
+"""What is raised where an archive or a jar is damaged, encrypted, or packed in an unknown way."""
 
 
 class SourceError(Exception):
-    """The jars of a plugin cannot be fetched, or are not what they have to be; the text says why."""
+    """What a plugin is made of cannot be had, or is not what it has to be; the text says why."""
+
+
+class _Header(tarfile.TarInfo):
+    """A header of a tar file; one that would fill the memory is refused before it is read."""
+
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> "_Header":
+        """Return the header in a block."""
+        header = super().frombuf(buf, encoding, errors)
+        most = _MOST_HEADER if header.type[0] in _HEADERS else None
+        if header.size < 0 or (most and header.size > most):
+            message = f"it has a header of {header.size} bytes"
+            raise tarfile.HeaderError(message)
+        return header
+
+
+class _Redirects(urllib.request.HTTPRedirectHandler):
+    """Follows a redirection, but to no address that is read without encryption instead."""
+
+    def redirect_request(
+        self, req: urllib.request.Request, fp: Any, code: int, msg: str, headers: Any, newurl: str
+    ) -> urllib.request.Request | None:
+        """Return the request of the other address."""
+        scheme = urllib.parse.urlsplit(newurl).scheme.lower()
+        if scheme != "https" and (scheme, req.type) != ("http", "http"):
+            message = f"it redirects to {newurl}, which is not encrypted"
+            raise SourceError(message)
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
 def fetch(plugin: Plugin, work: Path) -> tuple[list[Path], str]:
@@ -50,20 +97,17 @@ def fetch(plugin: Plugin, work: Path) -> tuple[list[Path], str]:
         for path in _resolve(plugin, work):
             add(path, into)
         return _kept(plugin, into), listed_sum(sorted(into.glob("*.jar")))
-    path = Path(plugin.file) if plugin.file else _download(plugin.url, work)
-    try:
-        digest = sha256_of(path)
-    except OSError as error:
-        message = f"{path} cannot be read: {error.strerror}"
-        raise SourceError(message) from error
-    if plugin.recorded and digest != plugin.recorded:
+    # A copy: what is packed is what the sum is of, whatever becomes of the file meanwhile.
+    path = _copied(Path(plugin.file), work) if plugin.file else _download(plugin.url, work)
+    found = sha256_of(path)
+    if plugin.recorded and found != plugin.recorded:
         message = (
-            f"{plugin.source} has the sha256 {digest}, and sha256 is {plugin.recorded}: it is not "
+            f"{plugin.source} has the sha256 {found}, and sha256 is {plugin.recorded}: it is not "
             "the file that was reviewed. Fetch the right one, or record the new sum after a review"
         )
         raise SourceError(message)
     add(path, into)
-    return _kept(plugin, into), digest
+    return _kept(plugin, into), found
 
 
 def listed_sum(jars: list[Path]) -> str:
@@ -83,12 +127,12 @@ def add(path: Path, into: Path) -> None:
         with path.open("rb") as jar:
             _copy(jar, path.name, into, MOST_BYTES)
         return
-    read_jars = _read_zip if path.suffix == ".zip" else _read_tar
+    members = _of_zip if path.suffix == ".zip" else _of_tar
     try:
-        space = MOST_BYTES
-        for name, stream in read_jars(path):
-            space -= _copy(stream, name, into, space)
-    except (OSError, EOFError, tarfile.TarError, zipfile.BadZipFile, RuntimeError) as error:
+        left = MOST_BYTES
+        for name, stream in members(path):
+            left -= _copy(stream, name, into, left)
+    except DAMAGES as error:
         message = f"{path.name} cannot be read as an archive: {error}"
         raise SourceError(message) from error
 
@@ -113,7 +157,7 @@ def _kept(plugin: Plugin, directory: Path) -> list[Path]:
     return jars
 
 
-def _read_zip(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
+def _of_zip(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
     with zipfile.ZipFile(path) as archive:
         members = archive.infolist()
         _check_size(path, len(members), sum(member.file_size for member in members))
@@ -125,10 +169,13 @@ def _read_zip(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
                     yield PurePosixPath(member.filename).name, stream
 
 
-def _read_tar(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
+def _of_tar(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
     count = size = 0
-    with tarfile.open(path, "r:*") as archive:
+    with tarfile.open(path, "r:*", tarinfo=_Header) as archive:
         for member in archive:
+            if member.size < 0:  # as records of pax say
+                message = f"{member.name!r} has {member.size} bytes"
+                raise tarfile.HeaderError(message)
             count, size = count + 1, size + member.size
             _check_size(path, count, size)
             is_plain = member.isfile() or member.isdir()
@@ -168,6 +215,12 @@ def _is_jar(path: Path, name: str, *, is_plain: bool) -> bool:
 
 def _copy(stream: IO[bytes], name: str, into: Path, most: int) -> int:
     """Copy a jar into a directory, and return its size."""
+    if not _JAR.fullmatch(name):
+        message = (
+            f"{name!r} is no name for a jar on a class path: it may have letters, digits and "
+            "_ . + ~ @ = -, and begins with a letter, a digit or _"
+        )
+        raise SourceError(message)
     target, size = into / name, 0
     partial = into / f"{name}.part"
     with partial.open("wb") as file:
@@ -184,21 +237,48 @@ def _copy(stream: IO[bytes], name: str, into: Path, most: int) -> int:
     return size
 
 
-def _download(url: str, work: Path) -> Path:
-    path = work / PurePosixPath(url.partition("?")[0].partition("#")[0]).name
-    space = MOST_BYTES
+def _copied(source: Path, work: Path) -> Path:
+    """Return a copy of a file of the control node."""
+    path = work / source.name
     try:
-        with urllib.request.urlopen(url, timeout=_TIMEOUT) as stream, path.open("wb") as file:  # noqa: S310 - a rule allows http and https, and a sum decides
-            while chunk := stream.read(_CHUNK):
-                space -= len(chunk)
-                if space < 0:
-                    message = f"{url} is larger than {MOST_BYTES // 2**20} MiB"
-                    raise SourceError(message)
-                file.write(chunk)
-    except (OSError, ValueError) as error:
-        message = f"{url} cannot be fetched: {error}"
+        with source.open("rb") as stream:
+            _store(stream, path, str(source))
+    except OSError as error:
+        message = f"{source} cannot be copied: {error.strerror}"
         raise SourceError(message) from error
     return path
+
+
+def _download(url: str, work: Path) -> Path:
+    path = work / PurePosixPath(url.partition("?")[0].partition("#")[0]).name
+    opener = urllib.request.build_opener(_Redirects)
+    try:
+        with opener.open(url, timeout=_TIMEOUT) as stream:
+            size = _store(stream, path, url)
+            expected = stream.headers.get("Content-Length")
+    except SourceError as error:
+        message = f"{url} cannot be fetched: {error}"
+        raise SourceError(message) from error
+    except (OSError, ValueError, http.client.HTTPException) as error:
+        message = f"{url} cannot be fetched: {error or type(error).__name__}"
+        raise SourceError(message) from error
+    if expected is not None and str(size) != expected.strip():
+        message = f"{url} ended after {size} of {expected} bytes: run again"
+        raise SourceError(message)
+    return path
+
+
+def _store(stream: IO[bytes], path: Path, name: str) -> int:
+    """Write a stream to a file, and return its size."""
+    size = 0
+    with path.open("wb") as file:
+        while chunk := stream.read(_CHUNK):
+            size += len(chunk)
+            if size > MOST_BYTES:
+                message = f"{name} is larger than {MOST_BYTES // 2**20} MiB"
+                raise SourceError(message)
+            file.write(chunk)
+    return size
 
 
 def _resolve(plugin: Plugin, work: Path) -> list[Path]:

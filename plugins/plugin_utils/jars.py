@@ -8,12 +8,14 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-_LICENSE = re.compile(r"<licenses>\s*<license>.*?<name>\s*([^<]*?)\s*</name>", re.DOTALL)
+_PROPERTIES = re.compile(r"META-INF/maven/[^/]+/[^/]+/pom\.properties")
+_KEYS = ("groupId", "artifactId", "version")
 _NAME = re.compile(r"(?P<name>.+)-(?P<version>\d+\.[\w.+-]*)\.jar")
 # A class for a newer Java lies there once more.
 _RELEASE = re.compile(r"META-INF/versions/\d+/")
-_MOST = 2**22
+_MOST = 2**20
 """Bytes of a text in a jar that is read: more is no pom.xml."""
+_MOST_PARTS = 5000
 Part = tuple[str, str, str, str]
 """Group, name, version and licence."""
 
@@ -22,19 +24,30 @@ def parts_of(name: str, jar: zipfile.ZipFile) -> Iterator[Part]:
     """Yield a jar and what is in it; group and licence may be empty."""
     names = []
     declared = bundle_license(jar)
-    for path in jar.namelist():
-        if re.fullmatch(r"META-INF/maven/[^/]+/[^/]+/pom\.properties", path):
-            text = read(jar, path)
-            properties = dict(re.findall(r"(?m)^(groupId|artifactId|version)=(.*?)\s*$", text))
-            if len(properties) == 3:
-                pom = path.removesuffix("properties") + "xml"
-                stated = _LICENSE.search(read(jar, pom))
-                part = (properties["groupId"], properties["artifactId"], properties["version"])
-                yield (*part, stated[1] if stated else declared)
-                names.append(properties["artifactId"])
+    paths = [path for path in jar.namelist() if _PROPERTIES.fullmatch(path)]
+    if len(paths) > _MOST_PARTS:
+        message = f"it has {len(paths)} parts of Maven, at most {_MOST_PARTS} are read"
+        raise zipfile.BadZipFile(message)
+    for path in paths:
+        lines = (line.partition("=") for line in read(jar, path).splitlines())
+        properties = {key: value.strip() for key, _, value in lines if key in _KEYS}
+        if len(properties) == len(_KEYS):
+            stated = _license(read(jar, path.removesuffix("properties") + "xml"))
+            part = (properties["groupId"], properties["artifactId"], properties["version"])
+            yield (*part, stated or declared)
+            names.append(properties["artifactId"])
     written = _NAME.fullmatch(name)
     if written and written["name"] not in names:
         yield "", written["name"], written["version"], declared
+
+
+def _license(pom: str) -> str:
+    """Return the name of the first licence of a pom.xml; empty if it has none.
+
+    Without a pattern, which a text made for it would keep busy for hours.
+    """
+    licenses = pom.partition("<licenses>")[2].partition("</licenses>")[0]
+    return licenses.partition("<name>")[2].partition("</name>")[0].strip()
 
 
 def bundle_license(jar: zipfile.ZipFile) -> str:
@@ -46,9 +59,11 @@ def bundle_license(jar: zipfile.ZipFile) -> str:
 
 def read(jar: zipfile.ZipFile, path: str) -> str:
     """Return the text of a file in a jar; empty if there is none."""
-    if path not in jar.namelist():
+    try:
+        stream = jar.open(path)
+    except KeyError:
         return ""
-    with jar.open(path) as stream:
+    with stream:
         return stream.read(_MOST).decode(errors="replace")
 
 

@@ -1,8 +1,10 @@
 """The plugins of an inventory on the control node: packed once, judged before a host gets them."""
 
 import json
+import shutil
 import tarfile
 import tempfile
+import time
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -19,7 +21,7 @@ from .cluster.artifacts import Distribution
 from .cluster.cluster import Cluster
 from .cluster.jvm_plugins import Plugin
 from .cluster.service import Service
-from .jar_sources import SourceError, fetch
+from .jar_sources import DAMAGES, SourceError, fetch
 from .rules.policy import accepted_reason
 
 OWN_PACKAGES: Mapping[str, tuple[str, ...]] = {
@@ -28,11 +30,14 @@ OWN_PACKAGES: Mapping[str, tuple[str, ...]] = {
     "spark": ("org.apache.spark.",),
 }
 """Product -> the beginnings of the names of its own classes."""
+_WORK = ".plugin-"
+"""How directories begin in which plugins are packed."""
+_DAY = 86400
 
 
 @dataclass(frozen=True)
 class Contents:
-    """The contents of a packed plugin."""
+    """What is in a packed plugin."""
 
     classes: Mapping[str, list[str]] = field(default_factory=dict)
     """Jar -> the names of its classes."""
@@ -83,7 +88,8 @@ def have(cluster: Cluster, display: Callable[[str], None], product: str = "") ->
     packed, problems = [], []
     contents: dict[str, Contents] = {}
     for plugin in of_cluster(cluster, product):
-        artifacts.refuse_others(plugin.tarball, plugin.checksum_file)
+        for path in (plugin.tarball, plugin.contents_file):
+            artifacts.refuse_others(path, plugin.checksum_file)
         try:
             if not _is_packed(plugin):
                 display(f"  packing {plugin.where}, once")
@@ -112,19 +118,21 @@ def pack(plugin: Plugin) -> None:
         SourceError: it cannot be had, is not what is recorded, or nothing is recorded yet.
 
     """
-    plugin.tarball.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=plugin.tarball.parent, prefix=".plugin-") as work:
-        files, digest = fetch(plugin, Path(work))
+    cache = plugin.tarball.parent
+    cache.mkdir(parents=True, exist_ok=True)
+    _sweep(cache)
+    with tempfile.TemporaryDirectory(dir=cache, prefix=_WORK) as work:
+        files, found = fetch(plugin, Path(work))
         contents = _contents_of(files)
         if not plugin.recorded:
-            message = f"{plugin.source} has no recorded sum. Review it, and set sha256: {digest}"
+            message = f"{plugin.source} has no recorded sum. Review it, and set sha256: {found}"
             raise NotRecordedError(message, contents)
-        if digest != plugin.recorded:
+        if found != plugin.recorded:
             names = ", ".join(path.name for path in files)
             message = (
-                f"what Maven resolves for {plugin.maven} has the sum {digest}, and sha256 is "
+                f"what Maven resolves for {plugin.maven} has the sum {found}, and sha256 is "
                 f"{plugin.recorded}: a dependency has changed, or a mirror gives another file. The "
-                f"jars are {names}. After a review set sha256: {digest}"
+                f"jars are {names}. After a review set sha256: {found}"
             )
             raise NotRecordedError(message, contents)
         tarball = Path(work) / "tar"
@@ -135,6 +143,13 @@ def pack(plugin: Plugin) -> None:
         _write(plugin.checksum_file, f"{sha256_of(tarball)}\n")
         tarball.chmod(0o644)
         tarball.replace(plugin.tarball)
+
+
+def _sweep(cache: Path) -> None:
+    """Remove what runs have left that were killed a day ago or earlier."""
+    for path in cache.glob(f"{_WORK}*"):
+        if time.time() - path.lstat().st_mtime > _DAY:
+            shutil.rmtree(path, ignore_errors=True)
 
 
 def read_contents(plugin: Plugin) -> Contents:
@@ -219,15 +234,13 @@ def _bad_parts(plugin: Plugin, contents: Contents, service: Service) -> Iterator
 
 def _shadowed(plugin: Plugin, contents: Contents, service: Service) -> Iterator[str]:
     prefixes = OWN_PACKAGES[plugin.product]
-    candidates = {
+    own = {
         jar: {name for name in names if name.startswith(prefixes)}
         for jar, names in contents.classes.items()
     }
-    if any(candidates.values()):
-        provided = classes_of(service.distribution)
-        shadowed = {
-            jar: sorted(provided & names) for jar, names in candidates.items() if provided & names
-        }
+    if any(own.values()):
+        known = classes_of(service.distribution)
+        shadowed = {jar: sorted(known & names) for jar, names in own.items() if known & names}
         if shadowed:
             examples = listing(f"{names[0]} in {jar}" for jar, names in shadowed.items())
             yield (
@@ -244,10 +257,8 @@ def _missing(service: Service, classes: set[str]) -> Iterator[str]:
     variable = service.plugins_variable
     for where, name in service.required_classes.items():
         # A connector may have its short name (KIP-285), with Connector or without.
-        present = (
-            name in classes if "." in name else bool({name, f"{name}Connector"} & simple.keys())
-        )
-        if not present:
+        known = name in classes if "." in name else bool({name, f"{name}Connector"} & simple.keys())
+        if not known:
             last = name.rpartition(".")[2]
             near = simple.get(last) or simple.get(nearest(last, list(simple)))
             hint = f" Did you mean {near}?" if near else ""
@@ -268,7 +279,7 @@ def _contents_of(files: Iterable[Path]) -> Contents:
             with zipfile.ZipFile(path) as jar:
                 classes[path.name] = sorted(set(jars.classes_of(jar)))
                 parts[path.name] = sorted({*jars.parts_of(path.name, jar)})
-        except (zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
+        except DAMAGES as error:
             message = f"{path.name} cannot be read as a jar: {error}"
             raise SourceError(message) from error
     return Contents(classes, parts)

@@ -19,6 +19,7 @@ from .shared import falls_back_to_default, one_value, shared_values, wrong_path
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 _SUM = re.compile(r"[0-9a-f]{64}")
 _URL = re.compile(r"https?://[^\s/?#]+/\S+")
+_LOGIN = re.compile(r"[^/]*//[^/?#]*@")
 _ENDS = ", ".join(SUFFIXES)
 
 
@@ -85,6 +86,9 @@ def _plugin_source(plugin: Plugin) -> Findings:
     elif coordinates and not f".{coordinates.packaging}".endswith(SUFFIXES):
         problem = f"has the packaging {coordinates.packaging}, which has no jars to read"
         fix = f"Choose one of {_ENDS}, without the dot."
+    elif _LOGIN.match(plugin.url):  # which is not shown
+        problem = "has a url with a login, which would be in logs and is not used"
+        fix = "Fetch the file, and name it as file."
     elif plugin.url and not _URL.fullmatch(plugin.url):
         problem = f"has url: {plugin.url}, which is no address of a file"
         fix = "Write https://, a host and a path."

@@ -65,10 +65,14 @@ class SecretFiles:
         contents = {
             name: content
             for name, content in read_all(self.directory).items()
-            if Path(name).parts[0] not in (REQUESTS, SIGNED)
+            if Path(name).parts[0] not in (REQUESTS, SIGNED) or is_request_key(name)
         }
         self._refuse_others(contents)
-        return {name: self.text(name, content) for name, content in contents.items()}
+        return {
+            name: self.text(name, content)
+            for name, content in contents.items()
+            if not is_request_key(name)
+        }
 
     def read(self, name: str) -> str:
         """Return one of them, empty where it is not there.
@@ -111,6 +115,21 @@ class SecretFiles:
             write_own(path, _IGNORED[self.kind])
         if self.cipher:
             self.sweep()
+
+    def refuse_open_to_git(self) -> None:
+        """Refuse a file of the site's own by which git would commit what is in clear text.
+
+        Raises:
+            SecretsStateError: says what to write there.
+
+        """
+        path = self.directory / IGNORED
+        present = path.read_text(encoding="utf-8") if path.is_file() else ""
+        lines = [line.strip() for line in present.splitlines()]
+        patterns = [line for line in lines if line and not line.startswith("#")]
+        if present != _IGNORED[VAULT] and patterns and patterns[-1] != "*":
+            what = f"{path} does not leave all of {self.directory} out of git"
+            raise SecretsStateError(what, "let its last line be *, or remove it")
 
     def sweep(self) -> None:
         """Remove what killed runs have left: of a move it may be clear text."""
@@ -168,6 +187,11 @@ def is_public(name: str) -> bool:
     return folder == SIGNED or (folder == REQUESTS and name.endswith(".csr"))
 
 
+def is_request_key(name: str) -> bool:
+    """Return whether a file is the key of a certificate that a CA of the site has to sign."""
+    return Path(name).parts[0] == REQUESTS and name.endswith(".key")
+
+
 def is_encrypted(content: bytes) -> bool:
     """Return whether ansible-vault has encrypted what begins so."""
     return content.startswith(_HEADER)
@@ -200,7 +224,8 @@ def move(files: SecretFiles, reader: Cipher | None, *, store: bool) -> list[str]
     another move. The caller has locked the directory.
 
     Raises:
-        AnsibleActionFail: a file cannot be decrypted; nothing was changed.
+        AnsibleActionFail: a file cannot be decrypted, or git would take clear text; nothing was
+            changed.
         OSError: a file cannot be written.
 
     """
@@ -215,6 +240,8 @@ def move(files: SecretFiles, reader: Cipher | None, *, store: bool) -> list[str]
     # One that is in its form already must be readable, too.
     for name in contents.keys() - texts.keys():
         files.text(name, contents[name])
+    if not files.cipher and texts:
+        files.refuse_open_to_git()
     if not store:
         return sorted(texts)
     if not files.cipher:

@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import io
+import os
 import re
+import socket
 import stat
 import subprocess
 import tarfile
 import threading
+import time
+import urllib.request
 import zipfile
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
+from http.client import HTTPMessage
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 from ansible.errors import AnsibleError
+from ansible_collections.millrace.streaming.plugins.module_utils.host.distribution import sha256_of
 from ansible_collections.millrace.streaming.plugins.plugin_utils import (
     artifacts,
     jar_sources,
+    jars,
     jvm_plugins,
 )
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.cluster import Cluster
@@ -186,6 +195,120 @@ def test_a_damaged_archive_is_refused(tmp_path: Path) -> None:
             jvm_plugins.pack(plugin(tmp_path / name, tmp_path / "cache"))
 
 
+def damaged_zip(content: bytes, name: str) -> bytes:
+    """Return a zip file whose only member cannot be decompressed."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(name, content)
+    whole = bytearray(packed.getvalue())
+    begin = 30 + len(name) + 2
+    whole[begin : begin + 15] = b"\xff" * 15
+    return bytes(whole)
+
+
+def test_what_cannot_be_decompressed_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.zip"
+    path.write_bytes(damaged_zip(jar() * 50, "timer.jar"))
+    with pytest.raises(SourceError, match=r"a\.zip cannot be read"):
+        jvm_plugins.pack(plugin(path, tmp_path / "cache"))
+    path = tmp_path / "timer.jar"
+    path.write_bytes(damaged_zip(b"Name: text\n" * 500, "META-INF/MANIFEST.MF"))
+    with pytest.raises(SourceError, match=r"timer\.jar cannot be read"):
+        jvm_plugins.pack(plugin(path, tmp_path / "cache"))
+
+
+@pytest.mark.parametrize("kind", [tarfile.XHDTYPE, tarfile.GNUTYPE_LONGNAME])
+def test_a_header_that_fills_the_memory_is_refused(kind: bytes, tmp_path: Path) -> None:
+    header = tarfile.TarInfo("x")
+    header.type, header.size = kind, 2**22
+    path = tmp_path / "a.tar.gz"
+    with gzip.open(path, "wb") as stream:
+        stream.write(header.tobuf(tarfile.GNU_FORMAT) + bytes(header.size))
+    with pytest.raises(SourceError, match=f"a header of {header.size} bytes"):
+        jvm_plugins.pack(plugin(path, tmp_path / "cache"))
+
+
+@pytest.mark.parametrize("pax", [True, False])
+def test_a_tar_file_does_not_lead_back(tmp_path: Path, *, pax: bool) -> None:
+    path = tmp_path / "a.tar"
+    if pax:
+        member = tarfile.TarInfo("x")
+        member.pax_headers = {"size": "-1024"}
+        head = member.tobuf(tarfile.PAX_FORMAT)
+    else:
+        header = bytearray(tarfile.TarInfo("x").tobuf(tarfile.GNU_FORMAT))
+        header[124:136] = (-1024).to_bytes(12, "big", signed=True)
+        header[148:156] = b" " * 8
+        header[148:156] = b"%06o\0 " % sum(header[:512])
+        head = bytes(header)
+    path.write_bytes(head + bytes(10240))
+    with pytest.raises(SourceError, match="-1024 bytes"):
+        jvm_plugins.pack(plugin(path, tmp_path / "cache"))
+
+
+@pytest.mark.parametrize(
+    "name", ["a,b.jar", "lib/a:b.jar", "a\nb.jar", ".a.jar", "-a.jar", "*.jar"]
+)
+def test_a_jar_has_a_name_that_class_paths_can_have(name: str, tmp_path: Path) -> None:
+    path = write_zip(tmp_path / "a.zip", {name: jar()})
+    with pytest.raises(SourceError, match="is no name for a jar"):
+        jvm_plugins.pack(plugin(path, tmp_path / "cache"))
+
+
+def test_what_is_packed_is_what_was_compared(
+    archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    packed = plugin(archive, tmp_path / "cache")
+    compared = sha256_of
+
+    def compare(path: Path) -> str:
+        found = compared(path)
+        write_zip(archive, {"other.jar": jar("o.Other")})
+        return found
+
+    monkeypatch.setattr(jar_sources, "sha256_of", compare)
+    jvm_plugins.pack(packed)
+    assert members_of(packed) == ["timer", "timer/timer.jar"]
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        {"pom.properties": "version=" + " " * 30_000 + "x"},
+        {"pom.xml": "<licenses><license><name>" + " " * 30_000},
+        {"pom.xml": "<licenses>" * 30_000},
+    ],
+)
+def test_a_text_in_a_jar_keeps_nobody_busy(texts: dict[str, str], tmp_path: Path) -> None:
+    part = {"pom.properties": "groupId=o\nartifactId=timer\nversion=1\n"} | texts
+    path = tmp_path / "timer.jar"
+    write_zip(path, {f"META-INF/maven/o/timer/{name}": t.encode() for name, t in part.items()})
+    began = time.monotonic()
+    jvm_plugins.pack(plugin(path, tmp_path / "cache"))
+    assert time.monotonic() - began < 5
+
+
+def test_a_jar_with_more_parts_than_any_has_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jars, "_MOST_PARTS", 2)
+    names = [f"META-INF/maven/o/{name}/pom.properties" for name in "abc"]
+    path = write_zip(tmp_path / "timer.jar", dict.fromkeys(names, b""))
+    with pytest.raises(SourceError, match="3 parts of Maven"):
+        jvm_plugins.pack(plugin(path, tmp_path / "cache"))
+
+
+def test_what_a_killed_run_has_left_is_removed_a_day_later(archive: Path, tmp_path: Path) -> None:
+    packed = plugin(archive, tmp_path / "cache")
+    old, new = (packed.tarball.parent / f".plugin-{name}" for name in ("old", "new"))
+    for directory in (old, new):
+        (directory / "jars").mkdir(parents=True)
+    os.utime(old, (0, 0))
+    jvm_plugins.pack(packed)
+    assert not old.exists()
+    assert new.exists(), "another run may work there"
+
+
 # A server
 
 
@@ -210,6 +333,53 @@ def test_a_url_is_fetched_and_compared(served: str, archive: Path, tmp_path: Pat
         jvm_plugins.pack(Plugin("connect", "timer", cache, url=url, recorded="0" * 64))
     with pytest.raises(SourceError, match="404"):
         jvm_plugins.pack(Plugin("connect", "x", cache, url=f"{served}/x.zip", recorded="0" * 64))
+
+
+@contextmanager
+def answering(answer: bytes) -> Iterator[str]:
+    """The address of a file for which a server has one answer."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            connection, _ = server.accept()
+            with connection:
+                connection.recv(2**16)
+                connection.sendall(answer)
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{server.getsockname()[1]}/timer.zip"
+        thread.join()
+
+
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [
+        (b"nothing that HTTP knows\r\n\r\n", "cannot be fetched"),
+        (b"HTTP/1.1 302 Found\r\nLocation: file:///etc/hostname\r\n\r\n", "file:///etc/hostname"),
+        (b"HTTP/1.1 302 Found\r\nLocation: ftp://127.0.0.1/a.zip\r\n\r\n", "not encrypted"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nPK", "ended after 2 of 1000 bytes"),
+        (
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nff\r\nPK",
+            "cannot be fetched",
+        ),
+    ],
+)
+def test_a_server_that_answers_something_else_is_refused(
+    answer: bytes, text: str, tmp_path: Path
+) -> None:
+    with answering(answer) as url, pytest.raises(SourceError, match=text):
+        jvm_plugins.pack(Plugin("connect", "timer", str(tmp_path), url=url))
+
+
+def test_an_encrypted_address_leads_to_no_other(tmp_path: Path) -> None:
+    redirect: Any = jar_sources._Redirects().redirect_request
+    request = urllib.request.Request("https://example.org/a.zip")
+    answer = (request, None, 302, "Found", HTTPMessage())
+    assert redirect(*answer, "https://other.example.org/a.zip")
+    for other in ("http://example.org/a.zip", "HTTP://example.org/a.zip"):
+        with pytest.raises(SourceError, match="not encrypted"):
+            redirect(*answer, other)
 
 
 # Maven
@@ -395,9 +565,11 @@ def test_jars_of_a_job_are_compared_with_the_classes_of_spark(
 def test_what_others_may_change_is_refused(archive: Path, tmp_path: Path) -> None:
     deployment = workers(tmp_path, entry(archive))
     (packed,) = have(deployment)
-    Path(packed).chmod(0o666)
-    with pytest.raises(AnsibleError, match="other accounts may change"):
-        have(deployment)
+    for path in (Path(packed), Path(f"{packed}.json")):
+        path.chmod(0o666)
+        with pytest.raises(AnsibleError, match="other accounts may change"):
+            have(deployment)
+        path.chmod(0o644)
 
 
 def test_parts_of_plugins_are_listed(tmp_path: Path) -> None:

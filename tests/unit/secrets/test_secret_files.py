@@ -261,6 +261,19 @@ def test_what_a_killed_move_has_left_in_clear_text_is_removed_by_the_next_run(
     assert (directory / ".gitignore").read_text() == ".*\n!.gitignore\n"
 
 
+@pytest.mark.parametrize("own", [".*\n!.gitignore\n*.bak\n", "*\n!passwords/**\n"])
+def test_clear_text_is_not_given_to_git_by_lines_of_the_site(directory: Path, own: str) -> None:
+    complete(directory)
+    ignored, before = directory / ".gitignore", contents(directory)
+    ignored.write_text(own)
+    for store in (False, True):
+        with pytest.raises(SecretsStateError, match=r"let its last line be \*"):
+            move(directory, None, store=store)
+    assert (contents(directory), ignored.read_text()) == (before, own)
+    ignored.write_text(f"{own}# all\n*\n")
+    assert move(directory, None)
+
+
 def test_a_move_without_the_password_changes_nothing(directory: Path) -> None:
     complete(directory)
     before = contents(directory)
@@ -288,6 +301,21 @@ def test_an_outside_authority_gets_requests_and_their_keys_are_encrypted(directo
     assert len(made.certificates) == 3
     assert in_clear_text(directory) == []
     assert not [path for path in (directory / "requests").rglob("*") if path.is_file()]
+
+
+def test_a_key_that_waits_in_clear_text_is_not_given_to_git(directory: Path) -> None:
+    with pytest.raises(AnsibleError, match="must sign these requests"):
+        secrets.complete(cluster(directory, None), OutsideCa.new("Site").given, store=True)
+    waiting = {name for name in contents(directory) if name.endswith(".key")}
+    for name in contents(directory).keys() - waiting:
+        if not secret_files.is_public(name):
+            (directory / name).write_text(VAULT.encrypt((directory / name).read_text()))
+    ignored = (directory / ".gitignore").read_text()
+    assert waiting
+    assert ignored == "*\n"
+    with pytest.raises(SecretsStateError, match=r"secrets in .* are in clear text: requests/"):
+        complete(directory)
+    assert (directory / ".gitignore").read_text() == ignored
 
 
 def test_a_change_of_the_authority_goes_on_in_another_clone(
