@@ -42,7 +42,7 @@ def test_a_broker_that_copies_its_replicas_is_not_waited_for_when_it_starts() ->
     *_, kafka = tasks("replace_node")
     assert kafka["vars"] == {"__kafka_refills": True}
     (waits,) = [task for task in tasks("start") if "health.yml" in str(task)]
-    assert "not __kafka_refills | default(false)" in waits["when"]
+    assert "not __kafka_refills | default(false)" in str(waits["when"])
 
 
 def test_the_vote_is_judged_before_replicas_move_and_ends_as_the_version_wants() -> None:
@@ -60,7 +60,10 @@ def test_the_vote_is_judged_before_replicas_move_and_ends_as_the_version_wants()
 
 
 def test_who_is_not_in_the_inventory_is_refused_before_a_host_is_touched(tmp_path: Path) -> None:
-    for options in ((), ("-e", "node=b9")):
+    for options in ((), ("-e", "node=b9"), ("-e", "node=kafka_brokers", "--limit", "b1:b2")):
         code, output = run(tmp_path, HOSTS, *options, playbook="replace")
         assert code != 0
         assert "one of b1, b2, b3, c1, c2, c3. Nothing was changed." in " ".join(output.split())
+    code, output = run(tmp_path, HOSTS, "-e", "node=b2", "--limit", "b1", playbook="replace")
+    assert code != 0
+    assert "--limit leaves out b2" in output
