@@ -107,7 +107,7 @@ def test_the_plan_says_what_is_copied_and_what_becomes_of_the_vote() -> None:
         "k3: empty, to be formatted for node 3: /d1",
         "controller 3: its vote goes from its former disk to its new one, and 2 of 3 voters carry "
         "the quorum until then",
-        "broker 3: copies 2 of its 2 replicas, at most 3.0 GB, below 50.0 MB/s, about 60 s",
+        "broker 3: copies 2 of its 2 replicas, at most 3.0 GB, below 10.0 MB/s, about 5 min",
         "t: 2 partitions, 3.0 GB",
     )
     assert plan.as_data()["partitions"] == ["t-0", "t-1"]
@@ -289,6 +289,16 @@ def test_it_waits_for_the_broker_and_gives_up_without_progress() -> None:
         refill(replicas).run()
     assert "No throttle is left" in str(error.value)
     assert (replicas.topics, replicas.rate) == ({}, None)
+
+
+def test_a_replica_that_falls_out_of_sync_again_does_not_hide_the_bytes_that_are_copied() -> None:
+    times = iter(range(0, 2400, 400))
+    work = Refill(cluster(), 3, 1000, clock=lambda: next(times))
+    for copied in (100, 200, 300):
+        work._check_stall(mover.Progress(partitions_done=9 - copied // 100, bytes_done=copied))
+    work._check_stall(mover.Progress(partitions_done=8, bytes_done=300))
+    with pytest.raises(MoverError, match="no progress"):
+        work._check_stall(mover.Progress(partitions_done=7, bytes_done=299))
 
 
 def test_throttles_of_others_are_left_alone() -> None:
