@@ -109,8 +109,11 @@ def lock(module: AnsibleModule) -> dict[str, Any]:
     """Take or write the operation's record; return what was there before."""
     params = module.params
     path, record = Path(params["record"]), params["operation"]
-    if module.check_mode or not record:
+    if module.check_mode:
         return operation_file.read(path)
+    if not record:
+        over = params["over"]
+        return operation_file.close(path, over) if over else operation_file.read(path)
     if params["take"]:
         return operation_file.take(path, record, over=params["over"])
     former = operation_file.read(path)

@@ -47,7 +47,7 @@ options:
     type: bool
     default: false
   rate:
-    description: How fast replicas are copied, in bytes per second; by default 50 MB/s, or 1.5 times
+    description: How fast replicas are copied, in bytes per second; by default 10 MB/s, or 1.5 times
       what producers write to them if that is more.
     type: int
   measure:

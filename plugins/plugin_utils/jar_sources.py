@@ -99,15 +99,15 @@ def fetch(plugin: Plugin, work: Path) -> tuple[list[Path], str]:
         return _kept(plugin, into), listed_sum(sorted(into.glob("*.jar")))
     # A copy: what is packed is what the sum is of, whatever becomes of the file meanwhile.
     path = _copied(Path(plugin.file), work) if plugin.file else _download(plugin.url, work)
-    found = sha256_of(path)
-    if plugin.recorded and found != plugin.recorded:
+    digest = sha256_of(path)
+    if plugin.recorded and digest != plugin.recorded:
         message = (
-            f"{plugin.source} has the sha256 {found}, and sha256 is {plugin.recorded}: it is not "
+            f"{plugin.source} has the sha256 {digest}, and sha256 is {plugin.recorded}: it is not "
             "the file that was reviewed. Fetch the right one, or record the new sum after a review"
         )
         raise SourceError(message)
     add(path, into)
-    return _kept(plugin, into), found
+    return _kept(plugin, into), digest
 
 
 def listed_sum(jars: list[Path]) -> str:

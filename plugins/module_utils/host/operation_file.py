@@ -120,6 +120,20 @@ def end(path: Path, record: Record) -> None:
             write(path, record)
 
 
+def close(path: Path, dead: str) -> dict[str, Any]:
+    """End the record of an operation that is known to be dead; return what was there before.
+
+    Where it has worked without holding the lock, its record would refuse those that come later.
+    """
+    with _alone(path):
+        former = read(path)
+        if former.get("id") == dead and former.get("state") == RUNNING:
+            reason = "Ansible was ended; another operation has taken the lock over"
+            kept = {key: value for key, value in former.items() if key != "age"}
+            write(path, {**kept, "state": STOPPED, "reason": kept.get("reason") or reason})
+        return former
+
+
 @contextmanager
 def _alone(path: Path) -> Iterator[None]:
     paths.make_parents(path)

@@ -22,7 +22,7 @@ def failed(admin: Any, brokers: Iterable[int]) -> dict[int, list[str]]:
 def _failed_on(admin: Any, broker: int) -> list[str]:
     try:
         [description] = admin.describe_log_dirs(brokers=[broker])
-    except library.errors.KafkaError:
+    except (library.errors.KafkaError, OSError):  # the latter in its TLS handshake
         return []
     return sorted(
         str(directory["log_dir"])

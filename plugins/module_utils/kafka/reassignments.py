@@ -254,7 +254,7 @@ def throttles(admin: Any, topics: Iterable[str], brokers: Iterable[int]) -> Thro
     for broker in sorted(brokers):
         try:
             settings = configs.read(admin, broker, list(RATES))
-        except library.errors.KafkaError:
+        except (library.errors.KafkaError, OSError):  # the latter in its TLS handshake
             continue
         entries = {
             key: setting.entry for key, setting in settings.items() if setting.entry is not None

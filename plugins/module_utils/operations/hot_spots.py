@@ -55,7 +55,8 @@ def _read(admin: Any) -> tuple[dict[int, Sequence[LogDir]], list[str]]:
     for broker in sorted(item["broker_id"] for item in described if not item.get("is_fenced")):
         try:
             directories.update(reassignments.log_dirs(admin, [broker]))
-        except (library.errors.KafkaError, RefusedError) as error:
+        # A connection that is reset in its TLS handshake is no error of Kafka's client.
+        except (library.errors.KafkaError, OSError, RefusedError) as error:
             errors.append(f"broker {broker} does not show its disks: {error}")
     return directories, errors
 

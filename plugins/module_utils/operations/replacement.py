@@ -377,8 +377,9 @@ class Refill:
         state = [progress.partitions_done, progress.bytes_done]
         now = self.clock()
         last = self.carried.setdefault("stall", [state, now])
-        if state > last[0]:
-            self.carried["stall"] = [state, now]
+        # Those that fall out of sync again do not hide what is copied of others.
+        if any(value > best for value, best in zip(state, last[0])):
+            self.carried["stall"] = [list(map(max, state, last[0])), now]
         elif now - last[1] > self.stall_seconds:
             stays = "; ".join(release(self.replicas, self.replicas.snapshot()))
             text = (

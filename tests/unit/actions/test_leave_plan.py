@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 from ansible.errors import AnsibleActionFail
+from ansible.parsing.dataloader import DataLoader
+from ansible.template import Templar
 from ansible_collections.millrace.streaming.plugins.action import leave_plan
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster import registry
 
@@ -78,6 +80,17 @@ def test_what_cannot_leave_is_refused_at_once(
     assert "Nothing was changed" in str(refused.value)
     for text in expected:
         assert text in str(refused.value)
+
+
+@pytest.mark.parametrize("group", [*registry.GROUPS])
+def test_kafka_itself_leaves_with_its_own_groups_alone(group: str) -> None:
+    loader = DataLoader()
+    path = str(ROOT / "playbooks/vars/decommission.yml")
+    expression = loader.load_from_file(path, trusted_as_template=True)["decommission_kafka"]
+    for only in (group, [group], f"spark_workers,{group}"):
+        variables = {"groups": GROUPS, "node": "k2", "only": only}
+        leaves = Templar(loader, variables=variables).template(expression)
+        assert leaves == (group in registry.groups_of("kafka")), only
 
 
 def test_each_group_whose_members_leave_has_the_tasks_for_it() -> None:

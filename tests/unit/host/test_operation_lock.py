@@ -148,6 +148,17 @@ def test_a_holder_writes_its_record_anew_but_not_over_another_ones(path: Path) -
     assert operation_file.read(path)["id"] == "first"
 
 
+def test_the_record_of_a_dead_one_ends_where_it_has_worked_without_the_lock(path: Path) -> None:
+    """Else whoever comes after its successor, which need not work here, is refused."""
+    operation_file.update(path, {**record("dead", left=["k2"]), "quiet_seconds": 3600})
+    assert operation_file.close(path, "another")["id"] == "dead"
+    assert not operation_file.update(path, record("third"))
+    assert operation_file.close(path, "dead")["state"] == operation_file.RUNNING
+    ended = operation_file.read(path)
+    assert (ended["state"], ended["left"]) == (operation_file.STOPPED, ["k2"])
+    assert operation_file.update(path, record("third"))
+
+
 def test_the_record_of_a_dead_one_is_replaced_where_it_has_worked_without_the_lock(
     path: Path,
 ) -> None:

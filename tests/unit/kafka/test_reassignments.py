@@ -9,8 +9,11 @@ from typing import Any
 import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka import (
     answers,
+    configs,
+    library,
     messages,
     reassignments,
+    resource_configs,
 )
 from ansible_collections.millrace.streaming.plugins.module_utils.kafka.snapshot import THROTTLES
 
@@ -137,6 +140,21 @@ def test_a_preferred_replica_that_leads_already_is_no_refusal() -> None:
     topics = [SimpleNamespace(topic="t", partition_result=results)]
     admin = Admin(whole(replica_election_results=topics))
     assert reassignments.elect_preferred(admin, [("t", 0), ("t", 1)]) == {("t", 1): "not in sync"}
+
+
+@pytest.mark.parametrize("error", [library.errors.KafkaTimeoutError(), ConnectionResetError()])
+def test_a_broker_that_does_not_answer_leaves_the_throttles_of_others(
+    error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read(_: Any, broker: int, keys: list[str]) -> Any:
+        if broker == 2:
+            raise error
+        return {key: SimpleNamespace(entry="5") for key in keys}
+
+    default = whole(configs=[])
+    monkeypatch.setattr(configs, "read", read)
+    monkeypatch.setattr(resource_configs, "describe", lambda _, kind, *__: [default] * (kind == 4))
+    assert set(reassignments.throttles(Admin(None), [], [1, 2, 3]).rates) == {1, 3}
 
 
 def test_a_refused_request_is_one_error() -> None:

@@ -240,6 +240,18 @@ def test_the_lock_of_a_dead_holder_is_taken_over(host: Host, check: bool) -> Non
     assert operation_file.read(host.record)["id"] == ("dead" if check else "second")
 
 
+@pytest.mark.parametrize("check", [False, True])
+def test_where_no_lock_is_held_a_dead_operation_ends_as_its_lock_is_taken_over(
+    host: Host, check: bool
+) -> None:
+    host.take("dead")
+    result = host.run(over="dead", check=check)
+    assert (result["holder"], result["previous_operation"]["state"]) == ({}, "running")
+    state = operation_file.read(host.record)["state"]
+    assert state == ("running" if check else "stopped")
+    assert host.run(request_restart=True)["marked"] != check
+
+
 def test_an_operation_that_ends_gives_the_lock_back(host: Host) -> None:
     host.take("first")
     host.run(operation={"id": "first", "state": "finished"})

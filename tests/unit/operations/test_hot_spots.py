@@ -76,11 +76,15 @@ def test_a_disk_says_what_it_is() -> None:
     assert (disk["total"], disk["largest"]) == (None, [])
 
 
-def test_a_broker_that_does_not_answer_leaves_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "error", [RefusedError("no permission"), ConnectionResetError("reset in the TLS handshake")]
+)
+def test_a_broker_that_does_not_answer_leaves_the_others(
+    error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def log_dirs(_: Any, brokers: list[int]) -> Any:
         if brokers == [2]:
-            text = "no permission"
-            raise RefusedError(text)
+            raise error
         return {broker: (LogDir("/d"),) for broker in brokers}
 
     class Admin:
@@ -96,5 +100,5 @@ def test_a_broker_that_does_not_answer_leaves_the_others(monkeypatch: pytest.Mon
     cluster: Any = Cluster()
     taken = hot_spots.sample(cluster, lambda: 7.0)
     assert (taken.at, list(taken.directories)) == (7.0, [1])
-    assert taken.errors == ["broker 2 does not show its disks: no permission"]
+    assert taken.errors == [f"broker 2 does not show its disks: {error}"]
     assert hot_spots.summary(taken)["errors"] == taken.errors

@@ -291,6 +291,16 @@ def test_it_waits_for_the_broker_and_gives_up_without_progress() -> None:
     assert (replicas.topics, replicas.rate) == ({}, None)
 
 
+def test_a_replica_that_falls_out_of_sync_again_does_not_hide_the_bytes_that_are_copied() -> None:
+    times = iter(range(0, 2400, 400))
+    work = Refill(cluster(), 3, 1000, clock=lambda: next(times))
+    for copied in (100, 200, 300):
+        work._check_stall(mover.Progress(partitions_done=9 - copied // 100, bytes_done=copied))
+    work._check_stall(mover.Progress(partitions_done=8, bytes_done=300))
+    with pytest.raises(MoverError, match="no progress"):
+        work._check_stall(mover.Progress(partitions_done=7, bytes_done=299))
+
+
 def test_throttles_of_others_are_left_alone() -> None:
     replicas = cluster()
     replicas.topics = {"t": {reassignments.LEADER_REPLICAS: "0:1"}}

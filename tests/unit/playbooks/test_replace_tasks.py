@@ -61,7 +61,17 @@ def test_the_vote_is_judged_before_replicas_move_and_ends_as_the_version_wants()
 
 def test_who_is_not_in_the_inventory_is_refused_before_a_host_is_touched(tmp_path: Path) -> None:
     pattern = ("-e", "node=b1:b2", "--limit", "b1,b2")
-    for options in ((), ("-e", "node=b9"), pattern, ("-e", "node=all", "--limit", "b1")):
+    named = ("-e", "node=kafka_brokers", "--limit", "b1:b2")
+    for options in (
+        (),
+        ("-e", "node=b9"),
+        pattern,
+        named,
+        ("-e", "node=all", "--limit", "b1"),
+    ):
         code, output = run(tmp_path, HOSTS, *options, playbook="replace")
         assert code != 0
         assert "one of b1, b2, b3, c1, c2, c3. Nothing was changed." in " ".join(output.split())
+    code, output = run(tmp_path, HOSTS, "-e", "node=b2", "--limit", "b1", playbook="replace")
+    assert code != 0
+    assert "--limit leaves out b2" in output
