@@ -15,7 +15,7 @@ options:
     type: str
     required: true
   seconds:
-    description: How long all services that this host reads may take together; half of it each one.
+    description: How long all services that this host reads may take together, and half of it each.
       What does not answer within it is left out. By default each may take as long as it does.
     type: float
     default: 0

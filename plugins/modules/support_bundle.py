@@ -6,11 +6,12 @@ module: support_bundle
 short_description: Write a support bundle of a cluster, without secrets
 description:
   - Writes one archive (tar.gz) on the control node that only its owner can read, from the results of
-    M(millrace.streaming.support_host) and M(millrace.streaming.report_parts). Its C(index.html) leads to all that is in it.
-  - Before anything is written it removes all secrets that the control node knows (those of the
-    directory of secrets, of the inventory and of vaults), also where a program has quoted, escaped or
-    encoded them. It then removes private keys and values of what is called a password, a secret or a
-    token.
+    M(millrace.streaming.support_host) and M(millrace.streaming.report_parts). Its C(index.html)
+    leads to all that is in it.
+  - Before anything is written it removes all secrets that the control node knows. These are those
+    of the directory of secrets, of the inventory and of vaults, also where a program has quoted,
+    escaped or encoded them. It then removes private keys, and values of what is called a password,
+    a secret or a token.
   - Hosts and services without a result are named with the reason.
 options:
   path:

@@ -34,10 +34,10 @@ module: support_host
 short_description: What a host says of itself, for a support bundle
 extends_documentation_fragment: [millrace.streaming.check_mode]
 description:
-  - Reads the journals of the units of a host's services and of the kernel, how processes ended,
-    crash reports, the files of services without those that hold secrets, disks, memory, clock,
-    network and processes of services, the record of the last operation, and the last events of
-    applications on Spark.
+  - Reads the journals of the units of a host's services and of the kernel, how processes ended, and
+    crash reports. Reads the files of services without those that hold secrets. Reads disks, memory,
+    clock, network and processes of services, and the record of the last operation. On some hosts of
+    Spark it reads the last events of applications.
   - Reads what M(millrace.streaming.report_host) reads, too.
   - Everything is read at the same time within bounds of time and size. What does not answer is left
     out, with the reason. Private keys are removed. Other secrets are not, so the task that calls it

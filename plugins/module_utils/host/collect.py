@@ -24,7 +24,10 @@ from . import paths
 THREADS = 6
 _CHUNK = 2**16
 _NO_ANSWER = "not read: there was no answer in time"
-_ENVIRONMENT = {"LC_ALL": "C", "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
+_ENVIRONMENT = {
+    "LC_ALL": "C",
+    "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+}
 
 
 @dataclass(frozen=True)

@@ -187,8 +187,7 @@ def add_cluster(bundle: Bundle, cluster: Cluster, snapshot: Result, page: str) -
     for product, text in layers(cluster).items():
         bundle.add(f"configuration/{product}.txt", text)
     problems = [
-        f"{problem.severity}: {', '.join(problem.hosts)}: {problem.where}: {problem.what} "
-        f"{problem.fix} [{problem.rule}]\n"
+        f"{problem.severity}: {problem.where}: {problem.what} {problem.fix} [{problem.rule}]\n"
         for problem in check_cluster(RULES, cluster)
     ]
     bundle.add("configuration/problems.txt", "".join(problems) or "no problem was found\n")
@@ -289,8 +288,8 @@ def index(
     sections = [
         f"<h1>Support bundle of {_text(redacted(head.cluster))}</h1>",
         f"<p>Made {made}, of the last {_text(head.window)}. {_text(versions)}.</p>",
-        "<p>Secrets of the cluster, private keys, and values of what is called a password, a "
-        "secret or a token are replaced by (secret).</p>",
+        "<p>Secrets of the cluster and private keys are replaced by (secret). So are values of what "
+        "is called a password, a secret or a token.</p>",
         "<h2>What is wrong, or was not read</h2>",
         _list([_text(text) for text in redacted(list(problems))] or ["nothing"]),
         "<h2>Cluster</h2>",
@@ -314,7 +313,9 @@ def index(
 
 
 def _operation(record: Mapping[str, Any]) -> str:
-    done, left = (", ".join(map(str, record.get(key) or ())) or "nothing" for key in ("done", "left"))
+    done, left = (
+        ", ".join(map(str, record.get(key) or ())) or "nothing" for key in ("done", "left")
+    )
     return (
         f"{record.get('what')}: {record.get('state')}, started {record.get('started')} by "
         f"{record.get('who')}; done: {done}; left: {left}. {record.get('reason') or ''}"

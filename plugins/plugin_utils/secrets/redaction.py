@@ -123,7 +123,9 @@ class Redaction:
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, Mapping):
-            return {self.text(str(key)): self._entry(str(key), entry) for key, entry in value.items()}
+            return {
+                self.text(str(key)): self._entry(str(key), entry) for key, entry in value.items()
+            }
         if isinstance(value, (list, tuple)):
             return [self.value(entry) for entry in value]
         return value

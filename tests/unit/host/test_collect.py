@@ -48,7 +48,10 @@ def test_a_read_that_hangs_does_not_keep_the_rest(tmp_path: Path) -> None:
     begun = time.monotonic()
     pieces = collect([("stuck", hang), of_command("quick", ["echo", "x"])], bounds(2), 10_000)
     assert time.monotonic() - begun < 20
-    assert pieces == [Piece("stuck", note="not read: there was no answer in time"), Piece("quick", "x\n")]
+    assert pieces == [
+        Piece("stuck", note="not read: there was no answer in time"),
+        Piece("quick", "x\n"),
+    ]
 
 
 def test_an_error_is_a_note(tmp_path: Path) -> None:
