@@ -11,6 +11,9 @@ from ..plugin_utils.deadline import within
 from ..plugin_utils.inventory.reading import plain
 from ..plugin_utils.operations import report
 
+_SHARE = 0.6
+"""What one service may take of the time that all have."""
+
 
 class ActionModule(Action):
     """The action; the first host of a service that was reached reads it."""
@@ -31,7 +34,7 @@ class ActionModule(Action):
                 call = functools.partial(self.call, {**options, **overrides}, check.module)
                 if args["seconds"]:
                     left = ends - time.monotonic()
-                    results[check.name] = within(min(left, args["seconds"] / 2), call)
+                    results[check.name] = within(min(left, _SHARE * args["seconds"]), call)
                 else:
                     results[check.name] = call()
         return {"changed": False, "parts": results}

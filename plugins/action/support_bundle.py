@@ -17,9 +17,8 @@ from ..plugin_utils.cluster.files import parse_yaml, read
 from ..plugin_utils.inventory import hidden
 from ..plugin_utils.inventory.clear_text import Files
 from ..plugin_utils.inventory.reading import plain
-from ..plugin_utils.operations import report, support
-from ..plugin_utils.secrets import redaction
-from ..plugin_utils.secrets.redaction import Redaction
+from ..plugin_utils.operations import redaction, report, support
+from ..plugin_utils.operations.redaction import Redaction
 from ..plugin_utils.secrets.secret_files import SecretFiles
 from ..plugin_utils.services.console.report_page import page
 

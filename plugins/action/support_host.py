@@ -13,6 +13,8 @@ from ..plugin_utils.operations import report, support
 class ActionModule(Action):
     """The control node's part of the module of this name: what there is on the host."""
 
+    OWN = frozenset({"window"})
+
     def act(self, args: dict[str, Any]) -> dict[str, Any]:
         """Read the host; what does not answer in time fails nothing."""
         try:

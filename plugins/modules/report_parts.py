@@ -15,8 +15,9 @@ options:
     type: str
     required: true
   seconds:
-    description: How long all services that this host reads may take together, and half of it each.
-      What does not answer within it is left out. By default each may take as long as it does.
+    description: How long all services that this host reads may take together. One of them may take
+      60 percent of it. What does not answer is left out. By default each may take as long as it
+      does.
     type: float
     default: 0
 """

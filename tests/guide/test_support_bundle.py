@@ -10,7 +10,7 @@ import uuid
 from pathlib import Path
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets import redaction
+from ansible_collections.millrace.streaming.plugins.plugin_utils.operations import redaction
 from testinfra.host import Host
 
 from tests.support.clients import guide
@@ -52,15 +52,15 @@ def test_a_bundle_has_what_is_needed_and_no_secret(
     name = cluster.brokers[0].name
     # Whoever has root on a host may log anything, and files of services are read as they are.
     unknown, place = uuid.uuid4().hex, "/etc/kafka/log4j2.yaml"
-    if not hosts[name].file(place).exists:
+    if hosts[name].run("test -e %s", place).rc:
         place = "/etc/kafka/log4j.properties"
-    before = hosts[name].file(place).content_string
+    before = hosts[name].check_output("cat %s", place)
     canaries = "".join(f"# {text}\n" for text in secrets) + f"# password={unknown}\n"
-    hosts[name].check_output("printf %%s %s >> %s", canaries, place)
+    hosts[name].check_output("printf '\\n%%s' %s >> %s", canaries, place)
     try:
         output, files, seconds = write(operator, tmp_path)
     finally:
-        hosts[name].check_output("printf %%s %s > %s", before, place)
+        hosts[name].check_output("printf '%%s\\n' %s > %s", before, place)
     assert changed(output) == 0
     assert seconds < scaled(SECONDS)
     everything = "\n".join([output, *files, *files.values()])

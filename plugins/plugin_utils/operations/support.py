@@ -20,22 +20,23 @@ from typing import Any
 
 from ...module_utils.formats import secret_texts
 from ...module_utils.formats.values import property_text
+from ..cluster import files
 from ..cluster.cluster import Cluster
 from ..cluster.desired import of_service
 from ..cluster.service import Configured, Service
 from ..rules.catalogue import RULES
 from ..rules.engine import check_cluster
-from ..secrets.redaction import Redaction
 from ..services.kafka.node import AUTHORIZER_LOG
 from ..services.spark import shared
 from . import explain, explain_report
+from .redaction import Redaction
 
 Result = Mapping[str, Any]
 WINDOW = "24h"
 LONGEST_DAYS = 30
-HOST_SECONDS = 15
+HOST_SECONDS = 12
 """In which all of a host is read."""
-CALL_SECONDS, STATE_SECONDS = 25, 10
+CALL_SECONDS, STATE_SECONDS = 18, 6
 """How long the control node waits for that, and for the state of units, disks and certificates."""
 TEXT_BYTES = 2**18
 HOST_BYTES = 2 * 2**20
@@ -309,7 +310,8 @@ def index(
         for host, own in paths.items()
         if own
     ]
-    return _FRAME.format(title=_text(redacted(head.cluster)), body="\n".join(sections))
+    title = _text(redacted(head.cluster))
+    return files.render("support.html.j2", title=title, body="\n".join(sections))
 
 
 def _operation(record: Mapping[str, Any]) -> str:
@@ -338,35 +340,14 @@ def _list(items: Iterable[str]) -> str:
     return "<ul>" + "".join(f"<li>{item}</li>\n" for item in items) + "</ul>"
 
 
-_FRAME = """<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<meta name="viewport" content="width=device-width">
-<title>Support bundle of {title}</title>
-<style>
-body {{ font: 15px/1.5 sans-serif; max-width: 70em; margin: 1em auto; padding: 0 1em; }}
-h2 {{ font-size: 1.1em; margin-top: 1.5em; border-bottom: 1px solid #999; }}
-li {{ overflow-wrap: anywhere; }}
-.wrong {{ color: #b00020; }}
-</style>
-</head>
-<body>
-{body}
-</body>
-</html>
-"""
-
-
-def archive(folder: str, files: Mapping[str, str], made: float) -> bytes:
+def archive(folder: str, texts: Mapping[str, str], made: float) -> bytes:
     """Return an archive (tar.gz) with a folder of these files, which only their owner can read."""
     stream = io.BytesIO()
     with (
         gzip.GzipFile(fileobj=stream, mode="wb", mtime=int(made), filename="") as packed,
         tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as tar,
     ):
-        for path, text in files.items():
+        for path, text in texts.items():
             content = text.encode("utf-8", "replace")
             member = tarfile.TarInfo(f"{folder}/{path}")
             member.size, member.mtime, member.mode = len(content), int(made), 0o600

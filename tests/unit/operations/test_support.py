@@ -7,7 +7,9 @@ import tarfile
 
 import pytest
 from ansible_collections.millrace.streaming.plugins.plugin_utils.operations import report, support
-from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets.redaction import Redaction
+from ansible_collections.millrace.streaming.plugins.plugin_utils.operations.redaction import (
+    Redaction,
+)
 
 from tests.unit.cluster import small
 

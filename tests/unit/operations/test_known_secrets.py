@@ -15,11 +15,11 @@ from ansible_collections.millrace.streaming.plugins.module_utils.formats.propert
 )
 from ansible_collections.millrace.streaming.plugins.module_utils.formats.redaction import MARK
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.inventory import Secrets
-from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets import (
-    redaction,
-    store,
+from ansible_collections.millrace.streaming.plugins.plugin_utils.operations import redaction
+from ansible_collections.millrace.streaming.plugins.plugin_utils.operations.redaction import (
+    Redaction,
 )
-from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets.redaction import Redaction
+from ansible_collections.millrace.streaming.plugins.plugin_utils.secrets import store
 from hypothesis import given
 from hypothesis import strategies as st
 
