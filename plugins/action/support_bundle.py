@@ -13,6 +13,7 @@ from ansible.errors import AnsibleActionFail
 from ..module_utils.host.paths import at
 from ..plugin_utils import ansible_internals
 from ..plugin_utils.action import LocalAction
+from ..plugin_utils.cluster.cluster import Cluster
 from ..plugin_utils.cluster.files import parse_yaml, read
 from ..plugin_utils.inventory import hidden
 from ..plugin_utils.inventory.clear_text import Files
@@ -34,11 +35,15 @@ class ActionModule(LocalAction):
         except ValueError as error:
             raise AnsibleActionFail(str(error)) from error
         refuse_place(path)
+        cluster = self.cluster  # which refuses an inventory that was read in part
         if not args["hosts"]:
             return {"changed": False}
         hosts = self._registered(args["hosts"])
-        self._refuse_silence(hosts)
-        files, problems = self._files(args["window"], hosts, self._registered(args["parts"]))
+        parts = self._registered(args["parts"])
+        bundle = support.Bundle(Redaction(self._secrets()))
+        if silence := support.silence(hosts):
+            raise AnsibleActionFail(bundle.redaction.text(silence))
+        files, problems = _files(cluster, bundle, args["window"], hosts, parts)
         content = support.archive(path.name.partition(".")[0] or "support", files, time.time())
         try:
             with at(path, follow=True) as place:
@@ -58,41 +63,6 @@ class ActionModule(LocalAction):
         answers = {host: hostvars[host].get(name) for host in self.cluster.hosts}
         return {host: plain(value) for host, value in answers.items() if value}
 
-    def _refuse_silence(self, hosts: Mapping[str, report.Result]) -> None:
-        """Refuse to write a bundle if no host has answered.
-
-        Raises:
-            AnsibleActionFail: names the hosts.
-
-        """
-        if not any(map(report.is_reached, hosts.values())):
-            names = ", ".join(hosts) or "the run has none"
-            message = (
-                f"no bundle was written, since no host answered ({names}): see whether ssh with "
-                "the inventory's ansible_host and ansible_user reaches one"
-            )
-            raise AnsibleActionFail(message)
-
-    def _files(
-        self, window: str, hosts: Mapping[str, report.Result], parts: Mapping[str, report.Result]
-    ) -> tuple[dict[str, str], list[str]]:
-        """Return the files of the bundle without secrets, and what is wrong or was not read."""
-        cluster = self.cluster
-        bundle = support.Bundle(Redaction(self._secrets()))
-        states = {host: support.state_of(result) for host, result in hosts.items()}
-        snapshot = bundle.redaction.value(report.snapshot(cluster, states, parts, time.time()))
-        support.add_cluster(bundle, cluster, snapshot, page(snapshot))
-        paths = support.add_hosts(bundle, hosts)
-        unread = [
-            f"{host}: its journals and files were not read: {result.get('msg')}"
-            for host, result in hosts.items()
-            if "pieces" not in result and report.is_reached(result)
-        ]
-        problems = bundle.redaction.value([*report.problems(snapshot), *unread])
-        head = support.Head(str(snapshot["name"]), time.time(), window, versions())
-        contents = support.index(bundle, head, snapshot, problems, paths)
-        return {"index.html": bundle.redaction.known(contents), **bundle.files}, problems
-
     def _secrets(self) -> Iterator[str]:
         """Yield all secrets that this machine knows."""
         inventory, hostvars = self.cluster.inventory, self.variables["hostvars"]
@@ -102,12 +72,36 @@ class ActionModule(LocalAction):
         if inventory.secrets.directory and files.directory.is_dir():
             for path in files.directory.rglob("*.key"):
                 yield from redaction.of_file(files.read(str(path.relative_to(files.directory))))
-        for _, password in getattr(inventory.secrets.cipher, "passwords", ()):
+        loader = ansible_internals.loader_of(hostvars)
+        for _, password in ansible_internals.vault_of(loader).passwords:
             yield password.decode(errors="replace").strip()
-        loaded = Files(ansible_internals.loader_of(hostvars))
+        loaded = Files(loader)
         for host, written in inventory.hosts.items():
             yield from redaction.of_variables(written.variables)
             yield from hidden.values(hostvars, host, loaded)
+
+
+def _files(
+    cluster: Cluster,
+    bundle: support.Bundle,
+    window: str,
+    hosts: Mapping[str, report.Result],
+    parts: Mapping[str, report.Result],
+) -> tuple[dict[str, str], list[str]]:
+    """Return the files of the bundle without secrets, and what is wrong or was not read."""
+    states = {host: support.state_of(result) for host, result in hosts.items()}
+    snapshot = bundle.redaction.value(report.snapshot(cluster, states, parts, time.time()))
+    support.add_cluster(bundle, cluster, snapshot, page(snapshot))
+    paths = support.add_hosts(bundle, hosts)
+    unread = [
+        f"{host}: its journals and files were not read: {result.get('msg')}"
+        for host, result in hosts.items()
+        if "report" in result and "pieces" not in result
+    ]
+    problems = bundle.redaction.value([*report.problems(snapshot), *unread])
+    head = support.Head(str(snapshot["name"]), time.time(), window, versions())
+    contents = support.index(bundle, head, snapshot, problems, paths)
+    return {"index.html": bundle.redaction.known(contents), **bundle.files}, problems
 
 
 def refuse_place(path: Path) -> None:

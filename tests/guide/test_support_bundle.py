@@ -68,7 +68,7 @@ def test_a_bundle_has_what_is_needed_and_no_secret(
     assert not found, f"{len(found)} secrets"
     assert "# (secret)" in files[f"hosts/{name}/files{place}.txt"]
     for host in cluster.kafka:
-        assert "Kafka" in files[f"hosts/{host}/journal/kafka.txt"]
+        assert "kafka" in files[f"hosts/{host}/journal/kafka.txt"].lower()
         assert "Linux" in files[f"hosts/{host}/versions.txt"]
     assert "Partition: 0" in files["kafka/topics.txt"]
     assert "LeaderId" in files["kafka/quorum.txt"]

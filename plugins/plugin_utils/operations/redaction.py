@@ -20,6 +20,8 @@ from ..cluster.secret_variables import CONFIGS, FILES, OPTIONS, PASSWORDS, RECEI
 
 SHORT = 8
 """A secret with fewer characters is one only as a whole word."""
+_SHORTEST = 3
+"""What has fewer characters keeps no secret, and would be found everywhere."""
 _KEY_LINE = 16
 """Characters of a line of a key that is not found in other texts by chance."""
 _KEYS = re.compile(r"-----BEGIN [^-]*PRIVATE KEY-----(.*?)-----END", re.DOTALL)
@@ -99,7 +101,9 @@ class Redaction:
 
     def __init__(self, secrets: Iterable[str]) -> None:
         """Take the secrets as they are."""
-        texts = {text for secret in {*secrets} if secret for text in forms(secret)}
+        texts = {
+            text for secret in {*secrets} if len(secret) >= _SHORTEST for text in forms(secret)
+        }
         self._long = _pattern(text for text in texts if len(text) >= SHORT)
         words = sorted((text for text in texts if len(text) < SHORT), key=len, reverse=True)
         any_word = "|".join(map(re.escape, words))

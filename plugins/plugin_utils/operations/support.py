@@ -115,6 +115,17 @@ def state_of(result: Result) -> Result:
     return result.get("report") or result
 
 
+def silence(hosts: Mapping[str, Result]) -> str:
+    """Return why nothing can be written, where no host has answered; else an empty text."""
+    if any("pieces" in result for result in hosts.values()):
+        return ""
+    reasons = "; ".join(f"{host}: {result.get('msg')}" for host, result in hosts.items())
+    return (
+        f"no bundle was written, since no host answered ({reasons or 'the run has none'}): see "
+        "whether ssh with the inventory's ansible_host and ansible_user reaches one, and sudo there"
+    )
+
+
 def unpacked(result: Result) -> list[tuple[str, str, str]]:
     """Return name, text and note of each piece that the module support_host has read."""
     if "pieces" not in result:
