@@ -3,9 +3,7 @@
 from typing import Any
 
 from ..plugin_utils.action import Action
-from ..plugin_utils.cluster.service import Service, restart_mark
-from ..plugin_utils.cluster.service_stores import of_kafka, stores
-from ..plugin_utils.services.monitoring.packaged import Packaged
+from ..plugin_utils.operations import report
 
 
 class ActionModule(Action):
@@ -13,22 +11,4 @@ class ActionModule(Action):
 
     def act(self, args: dict[str, Any]) -> dict[str, Any]:
         """Read the state of the host."""
-        deployed = self.cluster.deployed(self.host).values()
-        units = [
-            unit
-            for part in deployed
-            if isinstance(part, (Service, Packaged))
-            for unit in part.units
-        ]
-        marks = {unit: restart_mark(unit) for unit in units}
-        all_stores = [*of_kafka(self.cluster, self.host), *stores(self.cluster, self.host)]
-        directories = [directory.path for directory in self.cluster.directories(self.host)]
-        return self.call(
-            {
-                "units": list(marks),
-                "marks": marks,
-                "directories": list(dict.fromkeys(directories)),
-                "stores": [store for store in all_stores if store["trusted"]],
-                **args,
-            }
-        )
+        return self.call({**report.host_options(self.cluster, self.host), **args})

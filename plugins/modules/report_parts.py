@@ -14,6 +14,12 @@ options:
     description: Variable in which a task of M(millrace.streaming.report_host) was registered.
     type: str
     required: true
+  seconds:
+    description: How long all services that this host reads may take together. One of them may take
+      60 percent of it. What does not answer is left out. By default each may take as long as it
+      does.
+    type: float
+    default: 0
 """
 
 RETURN = r"""

@@ -12,7 +12,10 @@ from typing import Any
 from ..cluster.cluster import Cluster
 from ..cluster.entry import HealthCheck
 from ..cluster.registry import GROUPS, HEALTH_CHECKS
+from ..cluster.service import Service, restart_mark
+from ..cluster.service_stores import of_kafka, stores
 from ..services.hdfs import HDFS_JOBS
+from ..services.monitoring.packaged import Packaged
 from ..services.spark import JOBS
 
 Result = Mapping[str, Any]
@@ -24,6 +27,25 @@ LEFT_OUT = "the run left it out (--limit)"
 _LEFT_OUT: Result = {"msg": LEFT_OUT}
 # What Ansible and the modules' options put beside what was found.
 _OTHER = frozenset({"changed", "invocation", "failed", "msg", "seconds", "warnings", "lines"})
+
+
+def host_options(cluster: Cluster, host: str) -> dict[str, Any]:
+    """Return the options of the module report_host: what there is on a host."""
+    units = [
+        unit
+        for part in cluster.deployed(host).values()
+        if isinstance(part, (Service, Packaged))
+        for unit in part.units
+    ]
+    marks = {unit: restart_mark(unit) for unit in units}
+    all_stores = [*of_kafka(cluster, host), *stores(cluster, host)]
+    directories = [directory.path for directory in cluster.directories(host)]
+    return {
+        "units": list(marks),
+        "marks": marks,
+        "directories": list(dict.fromkeys(directories)),
+        "stores": [store for store in all_stores if store["trusted"]],
+    }
 
 
 def is_reached(result: Result) -> bool:

@@ -30,6 +30,7 @@ DISK = ROOT / "docs/operate/disk.md"
 TEAMS = ROOT / "docs/operate/teams.md"
 RESOURCES = ROOT / "docs/operate/resources.md"
 FIRST_TOPIC = ROOT / "docs/develop/first_topic.md"
+SUPPORT = ROOT / "docs/operate/support.md"
 UNREACHABLE = ROOT / "docs/operate/unreachable.md"
 
 
