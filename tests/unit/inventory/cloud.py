@@ -22,7 +22,7 @@ options:
 """
 
 
-class InventoryModule(BaseInventoryPlugin, Constructable):  # type: ignore[misc]  # ansible-core has no types
+class InventoryModule(BaseInventoryPlugin, Constructable):
     """Reads cloud.json beside the directory of the inventory."""
 
     NAME = "cloud"
@@ -34,26 +34,31 @@ class InventoryModule(BaseInventoryPlugin, Constructable):  # type: ignore[misc]
     def parse(self, inventory: Any, loader: Any, path: str, cache: bool = True) -> None:
         """Add the running instances of the regions."""
         super().parse(inventory, loader, path, cache)
-        self._read_config_data(path)
+        plugin: Any = self  # ansible-core gives it no types
+        plugin._read_config_data(path)
         answer = Path(path).parent.with_name("cloud.json")
         if not answer.exists():
             message = "the cloud does not answer"
             raise AnsibleParserError(message)
+        regions, filters = plugin.get_option("regions"), plugin.get_option("filters")
         for instance in json.loads(answer.read_text()):
-            if instance["region"] in self.get_option("regions") and self._is_chosen(instance):
-                self._add(instance)
+            if instance["region"] in regions and is_chosen(instance, filters):
+                add(plugin, instance)
 
-    def _is_chosen(self, instance: dict[str, Any]) -> bool:
-        fields = {f"tag:{name}": value for name, value in instance["tags"].items()}
-        fields["instance-state-name"] = instance["state"]
-        return all(fields.get(name) == value for name, value in self.get_option("filters").items())
 
-    def _add(self, instance: dict[str, Any]) -> None:
-        name, strict = instance["tags"]["Name"], self.get_option("strict")
-        self.inventory.add_host(name)
-        for variable, value in instance.items():
-            self.inventory.set_variable(name, variable, value)
-        self._set_composite_vars(self.get_option("compose"), instance, name, strict=strict)
-        self._add_host_to_keyed_groups(
-            self.get_option("keyed_groups"), instance, name, strict=strict
-        )
+def is_chosen(instance: dict[str, Any], filters: dict[str, str]) -> bool:
+    """Return whether an instance has the fields and tags that are asked for."""
+    fields = {f"tag:{name}": value for name, value in instance["tags"].items()}
+    fields["instance-state-name"] = instance["state"]
+    return all(fields.get(name) == value for name, value in filters.items())
+
+
+def add(plugin: Any, instance: dict[str, Any]) -> None:
+    """Add an instance as a host, with its variables and groups."""
+    name, strict = instance["tags"]["Name"], plugin.get_option("strict")
+    plugin.inventory.add_host(name)
+    for variable, value in instance.items():
+        plugin.inventory.set_variable(name, variable, value)
+    plugin._set_composite_vars(plugin.get_option("compose"), instance, name, strict=strict)
+    groups = plugin.get_option("keyed_groups")
+    plugin._add_host_to_keyed_groups(groups, instance, name, strict=strict)
