@@ -24,7 +24,7 @@ from ..module_utils.formats.digests import secret_digest
 from ..module_utils.formats.key_table import nearest
 from ..module_utils.formats.pem import bodies
 from ..module_utils.formats.properties import parse_or_empty
-from ..module_utils.formats.values import one_line
+from ..module_utils.formats.values import integer, one_line
 from ..module_utils.host import (
     files,
     jvm,
@@ -390,6 +390,11 @@ def authorizer() -> str | None:
     return config.get("authorizer.class.name", "") if config else None
 
 
+def min_isr() -> int | None:
+    """Return min.insync.replicas of the node that is configured here, None where it is not set."""
+    return integer(parse_or_empty(read(SERVER_PROPERTIES)).get("min.insync.replicas"))
+
+
 def system_python() -> list[int]:
     """Return the version of /usr/bin/python3, which drivers and executors of Spark run."""
     path = "/usr/bin/python3"
@@ -562,6 +567,7 @@ def of_kafka(module: AnsibleModule) -> dict[str, object]:
         "between_nodes": roles,
         "protocols": protocols,
         "authorizer": authorizer(),
+        "min_isr": min_isr(),
         "authorities": bodies(read(AUTHORITY)),
         "signed_by": bodies(read(NODE_STORE))[1:],
         "certificates": [store(module, settings) for settings in module.params["stores"]],

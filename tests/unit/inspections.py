@@ -70,6 +70,7 @@ SOUND = Inspection(
         between_nodes={},
         protocols={},
         authorizer=None,
+        min_isr=None,
         authorities=(),
         signed_by=(),
         certificates=(),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,6 +20,19 @@ CONNECTION = (
     "ansible_user",
     "ansible_python_interpreter",
 )
+
+
+def by_name(hosts: Iterable[str]) -> list[str]:
+    """Return hosts in the order of their names, in which kafka2 is before kafka10.
+
+    The order of a list of machines may change from run to run, and files must not change with it.
+    """
+
+    def parts(name: str) -> tuple[list[str | int], str]:
+        words = re.split(r"([0-9]+)", name)
+        return [int(word) if at % 2 else word for at, word in enumerate(words)], name
+
+    return sorted(hosts, key=parts)
 
 
 @dataclass(frozen=True)

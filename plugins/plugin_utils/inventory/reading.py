@@ -18,6 +18,7 @@ from ..cluster.inventory import (
     HostVariables,
     Inventory,
     Secrets,
+    by_name,
 )
 from ..cluster.registry import GROUPS
 from ..cluster.variables import PREFIXES, defaults, documented
@@ -49,13 +50,13 @@ def from_hostvars(
     overrides: Mapping[str, Any],
     play: Mapping[str, Any] | None = None,
 ) -> Inventory:
-    """Return the inventory of a run.
+    """Return the inventory of a run, with all hosts in the order of their names.
 
     `overrides` are variables that a play sets for every host, which may refer to those of `play`.
     """
     hosts: dict[str, HostVariables] = {}
-    directory = ""
-    members = {str(group): [str(host) for host in names] for group, names in groups.items()}
+    directories: set[str] = set()
+    members = {str(group): by_name(map(str, names)) for group, names in groups.items()}
     manager = ansible_internals.inventory_of(hostvars)
     loader = ansible_internals.loader_of(hostvars)
     sources = ansible_internals.source_names(manager)
@@ -63,12 +64,13 @@ def from_hostvars(
     files = clear_text.Files(loader)
     lost = inventory_sources.findings(manager, loader)
     named = inventory_layout.places(sources)
-    for name in (str(host) for host in hostvars if str(host) in ours):
+    for name in by_name(ours.intersection(map(str, hostvars))):
         raw, unreadable = raw_of(hostvars, name)
-        directory = directory or str(raw.get("inventory_dir") or "")
+        directories.add(str(raw.get("inventory_dir") or ""))
         host = read_host(name, raw, hostvars, overrides, play or {}, files)
         wrong = {**unreadable, **_wrong_bytes(unreadable)}
         hosts[name] = dataclasses.replace(host, unreadable=wrong)
+    directory = _directory(directories, sources)
     stored_secrets, wrong_secrets = _secrets(hosts, directory, sources, loader, named)
     lost += wrong_secrets
     files_of_resources = resource_files.read(_resources_directory(hosts, directory, hostvars))
@@ -88,6 +90,14 @@ def from_hostvars(
         resource_files=files_of_resources,
         places={**named, **resources.places(files_of_resources)},
     )
+
+
+def _directory(directories: Iterable[str], sources: Iterable[str]) -> str:
+    """Return the directory of the first source (-i) with hosts, whichever of them comes first."""
+    paths = (Path(ansible_internals.absolute(text)) for text in sources if "," not in text)
+    given = [str(path if path.is_dir() else path.parent) for path in paths]
+    known = sorted(filter(None, directories))
+    return next((path for path in given if path in known), known[0] if known else "")
 
 
 def _secrets(

@@ -18,6 +18,7 @@ _FIXES = {
     "absent": "Correct the path after -i.",
     "script": "Let it print JSON alone on standard output, and end with 0.",
     "mode": "Make it executable (chmod +x), so that Ansible runs it.",
+    "auto": "Let its inventory plugin answer: `ansible-inventory --list -vvv -i FILE` shows more.",
     "yaml": "Correct it: each group at the left, and below a group hosts, children or vars.",
     "ini": "Write a host's variables as name=value, and names of groups in brackets.",
     "": "Move it out of the inventory, or rename it as Ansible skips it, as in README.md.",
@@ -102,6 +103,8 @@ def _finding(error: SourceError) -> FileFinding:
         text = "it is neither YAML nor INI, and Ansible cannot run it"
     elif reason := wrong_bytes(path) or _no_mapping(path, kind):
         text = reason
+    elif kind == "auto":
+        text = f"its inventory plugin fails: {text}"
     elif kind == "script":
         text = f"its output is no inventory: {text}"
     return FileFinding("unread", error.path, line, kind, text, fix_of(path) or _FIXES[kind])
@@ -110,7 +113,7 @@ def _finding(error: SourceError) -> FileFinding:
 def _kind(path: Path, error: SourceError) -> str:
     """Return the format in which a file is meant to be, empty if that is not clear."""
     if path.suffix in _YAML:
-        return "yaml"
+        return "auto" if "auto" in error.errors and _is_dynamic(path) else "yaml"
     if "script" in error.errors:
         return "script"
     if ansible_internals.is_ini(path) or path.suffix == ".ini":

@@ -7,7 +7,7 @@ import functools
 import re
 from collections.abc import Sequence
 
-from ...module_utils.formats.values import canonical, integer, is_ipv6, listing, no_host
+from ...module_utils.formats.values import canonical, integer, is_ipv6, listing, mapping, no_host
 from ..cluster.cluster import Cluster
 from ..cluster.registry import GROUPS, PARENTS
 from .engine import Finding, Findings, rule
@@ -72,6 +72,28 @@ def _missing_partner_group(cluster: Cluster) -> Findings:
         if members and partner not in (*cluster.inventory.groups, *misspelt):
             problem = f"There are {group} ({listing(members)}) but no {partner}."
             yield Finding(problem, f"Add the group {partner}, for example with {members[0]}.")
+
+
+@rule("host-count", where="host_counts")
+def _host_count(cluster: Cluster) -> Findings:
+    """A list of machines that comes late or in part looks like a cluster with fewer hosts, which
+    has other replication, quorums and firewalls.
+    """
+    inventory = cluster.inventory
+    if inventory.unread_sources:
+        return  # they may have the hosts
+    written = (mapping(host.settings["host_counts"]).items() for host in cluster.hosts.values())
+    for group, value in dict.fromkeys((str(g), str(v)) for items in written for g, v in items):
+        members, count = inventory.members(group), integer(value)
+        if group not in GROUPS:
+            fix = f"Write one of {listing(GROUPS, 'or')}."
+            yield Finding(f"Millrace has no group {group}.", fix)
+        elif count is None or count < 0:
+            yield Finding(f"{value!r} for {group} is not a number of hosts.", "Set a number.")
+        elif count != len(members):
+            problem = f"{group} has {listing(members) or 'no host'}: {len(members)}, not {count}."
+            fix = f"Let the inventory list all hosts of {group}; if it does, set {group}: "
+            yield Finding(problem, f"{fix}{len(members)}.")
 
 
 @rule("unused-zookeeper", where="group zookeeper", severity="warning")

@@ -213,6 +213,8 @@ class DeployedKafka:
     """What it knows, listener -> protocol; empty without a node."""
     authorizer: str | None
     """Its authorizer, empty for none, None without a node."""
+    min_isr: int | None
+    """Its min.insync.replicas, None where its file does not set that."""
     authorities: tuple[str, ...]
     """The CAs that it trusts, PEM without frames, none without the file that Millrace makes."""
     signed_by: tuple[str, ...]

@@ -338,6 +338,16 @@ def test_the_authorizer_of_a_configured_node_is_read(
     assert inspected()["kafka"]["authorizer"] == expected
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"), [("min.insync.replicas=2\n", 2), ("node.id=1\n", None), ("", None)]
+)
+def test_the_minimum_of_replicas_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, expected: int | None
+) -> None:
+    configured(tmp_path, monkeypatch, text)
+    assert inspected()["kafka"]["min_isr"] == expected
+
+
 def test_the_authorities_that_a_node_trusts_are_known(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

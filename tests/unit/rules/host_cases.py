@@ -401,6 +401,11 @@ def all_of_it(nodes: list[InspectedHost]) -> list[InspectedHost]:
     return [replace(node, name=name) for node in nodes for name in node.cluster.kafka]
 
 
+def two_brokers(draft: Draft) -> None:
+    """Take a broker out of the inventory, which stays a controller."""
+    draft.groups["kafka_brokers"] = ["k1", "k2"]
+
+
 def authorized(
     authorizer: str | None,
     security: str = "standard",
@@ -1189,6 +1194,16 @@ CASES = [
             recorded("moved", data=None),  # a node that joins
             all_of_it(recorded("ended", data=None)),
             all_of_it(recorded("", data=None)),
+        )
+    ),
+    *(
+        Case("min-isr-lowered", ("from 2 to 1", "2 brokers", "in kafka_config", HOST), two, legal)
+        for two in (host(two_brokers, kafka_min_isr=2),)
+        for legal in (
+            host(kafka_min_isr=2),
+            host(two_brokers),
+            host(two_brokers, kafka_min_isr=1),
+            host(two_brokers, lambda d: d.own("min.insync.replicas", 1), kafka_min_isr=2),
         )
     ),
     *(

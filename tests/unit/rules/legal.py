@@ -23,6 +23,11 @@ CASES: list[Legal] = [
         ("unknown-group", name, lambda d, name=name: d.groups.update({name: ["k1"]}))
         for name in ("kafka", "spark", "kafka_clients", "brokers", "kafka2", "kafka_brokers_east")
     ),
+    (
+        "host-count",
+        "as many",
+        lambda d: d.variable("host_counts", {"kafka_brokers": 3, "kafka_connect": "0"}),
+    ),
     ("missing-partner-group", "brokers on an ensemble", lambda d: d.zookeeper_mode()),
     ("unused-zookeeper", "Spark's", lambda d: d.ensemble()),
     ("host-without-group", "ZooKeeper alone", lambda d: d.ensemble("z1", "z2", "z3")),

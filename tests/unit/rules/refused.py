@@ -102,6 +102,15 @@ CASES: list[Case] = [
         lambda d: d.ensemble().drop_group("kafka_brokers"),
         ("kafka_controllers (k1, k2 and k3) but no kafka_brokers",),
     ),
+    *(
+        ("host-count", name, lambda d, c=counts: d.variable("host_counts", c), parts)
+        for name, counts, parts in (
+            ("fewer", {"kafka_brokers": 5}, ("k1, k2 and k3: 3, not 5", "set kafka_brokers: 3")),
+            ("none", {"kafka_connect": 2}, ("no host: 0, not 2", "list all hosts")),
+            ("of no group", {"kafka_broker": 3}, ("no group kafka_broker", "kafka_brokers")),
+            ("not a number", {"kafka_brokers": "all"}, ("'all' for kafka_brokers", "a number")),
+        )
+    ),
     (
         "unused-zookeeper",
         "beside controllers",

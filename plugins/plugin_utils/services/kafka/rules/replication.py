@@ -9,7 +9,8 @@ from typing import Any
 from .....module_utils.formats import goal_options
 from .....module_utils.formats.values import listing
 from ....cluster.cluster import Cluster
-from ....rules.engine import Finding, Findings, rule
+from ....rules.engine import Finding, Findings, host_rule, rule
+from ....rules.inspection import InspectedHost
 from ....rules.shared import (
     brokers,
     falls_back_to_default,
@@ -26,8 +27,9 @@ _FACTORS = (
     "transaction.state.log.replication.factor",
     "share.coordinator.state.topic.replication.factor",
 )
+_MIN = "min.insync.replicas"
 _MIN_ISR = {
-    "min.insync.replicas": "default.replication.factor",
+    _MIN: "default.replication.factor",
     "transaction.state.log.min.isr": "transaction.state.log.replication.factor",
     "share.coordinator.state.topic.min.isr": "share.coordinator.state.topic.replication.factor",
 }
@@ -45,6 +47,25 @@ def _replication_factor(cluster: Cluster) -> Findings:
                 problem = f"{key} {factor} > {count} broker{'s' if count > 1 else ''}."
                 fix = f"Set {key}: {min(3, count)}, or add brokers."
                 yield Finding(problem, fix, place(node, key), (name,))
+
+
+@host_rule("min-isr-lowered", where=f"kafka_config[{_MIN}]")
+def _min_isr_lowered(host: InspectedHost) -> Findings:
+    """With fewer replicas in sync acknowledged records are lost with one disk. The default follows
+    the number of brokers, and an inventory that lacks some looks like a smaller cluster.
+    """
+    node = host.kafka
+    if node is None or not node.is_broker or node.properties.layer_of(_MIN):
+        return
+    deployed, minimum = host.inspection.kafka.min_isr, node.properties.number(_MIN)
+    if deployed is not None and minimum is not None and minimum < deployed:
+        count = len(host.cluster.brokers)
+        problem = f"{_MIN} would fall from {deployed} to {minimum}, that of {count} "
+        problem += f"broker{'s' if count > 1 else ''}."
+        fix = (
+            f"Add the missing brokers. If there are no more, set {_MIN}: {minimum} in kafka_config."
+        )
+        yield Finding(problem, fix)
 
 
 @rule("min-isr", each=nodes)
