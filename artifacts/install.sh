@@ -30,7 +30,7 @@ fi
   refuse "the bundle is for Python $(fact python), and the version of $python is $(version_of "$python"): name a Python $(fact python) with PYTHON=, or make a bundle with this version"
 "$python" -c 'import ensurepip, venv' 2> /dev/null ||
   refuse "$python cannot create environments: install its package for that, on Debian python3-venv"
-if [ -e "$target/.venv" ] && [ "$(version_of "$target/.venv/bin/python")" != "$(fact python)" ]; then
+if [ -e "$target/.venv/bin/python" ] && [ "$(version_of "$target/.venv/bin/python")" != "$(fact python)" ]; then
   refuse "$target/.venv is for another Python than $(fact python): remove it, or name another directory"
 fi
 
@@ -38,7 +38,7 @@ new=
 [ -e "$target/.venv" ] || new=$target/.venv
 "$python" -m venv "$target/.venv"
 if ! PIP_CONFIG_FILE=/dev/null "$target/.venv/bin/python" -m pip --isolated install --quiet --disable-pip-version-check \
-  --no-index --find-links "$bundle/wheels" --require-hashes --requirement "$bundle/wheels.txt"; then
+  --no-cache-dir --no-index --find-links "$bundle/wheels" --require-hashes --requirement "$bundle/wheels.txt"; then
   rm -rf ${new:+"$new"}
   echo "install.sh: pip cannot install the wheels, as it says above: make the bundle on a machine with the same release of the system." >&2
   exit 1
