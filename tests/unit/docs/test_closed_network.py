@@ -86,7 +86,7 @@ def test_a_bundle_installs_where_no_index_can_be_reached(tmp_path: Path) -> None
 
 def test_pip_reads_the_index_of_the_page(tmp_path: Path) -> None:
     [settings] = guide.blocks("Mirrors", "ini", PAGE)
-    project = tmp_path / "simple/stand-in"
+    project = tmp_path / "index/stand-in"
     project.mkdir(parents=True)
     wheel = project / "stand_in-1.0-py3-none-any.whl"
     info = "stand_in-1.0.dist-info"
@@ -97,9 +97,9 @@ def test_pip_reads_the_index_of_the_page(tmp_path: Path) -> None:
         archive.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nTag: py3-none-any\n")
         archive.writestr(f"{info}/RECORD", "")
     (project / "index.html").write_text(f'<a href="{wheel.name}">{wheel.name}</a>')
-    address = "https://mirror.example.org/pypi/simple"
+    address = "https://mirror.example.org/python"
     assert address in settings
-    (tmp_path / "pip.conf").write_text(settings.replace(address, f"{tmp_path.as_uri()}/simple"))
+    (tmp_path / "pip.conf").write_text(settings.replace(address, f"{tmp_path.as_uri()}/index"))
     env = {
         "HOME": str(tmp_path),
         "PATH": os.environ["PATH"],

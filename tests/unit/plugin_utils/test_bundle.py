@@ -13,11 +13,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from ansible_collections.millrace.streaming.plugins.plugin_utils import artifacts, bundle
+from ansible_collections.millrace.streaming.plugins.plugin_utils import (
+    artifacts,
+    bundle,
+    jvm_plugins,
+)
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.artifacts import (
     Distribution,
 )
 from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.cluster import Cluster
+from ansible_collections.millrace.streaming.plugins.plugin_utils.cluster.jvm_plugins import Plugin
 
 from tests.support.lab.topology import ROOT
 from tests.unit.cluster.small import kafka
@@ -268,11 +273,32 @@ def test_the_action_says_what_was_written(
     assert result == {"changed": True, "path": "/b.tar", "sha256": "ab", "parts": ["a"]}
 
 
+def test_plugins_and_packages_of_jobs_are_in_it(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = str(place.base / "cache")
+    plugin = Plugin("connect", "s3", cache, maven="a:b:1", recorded="0" * 64)
+    packed = Distribution("python-packages", "3.11", cache, {"url": "r.txt", "sha512": "1" * 128})
+    files = [plugin.tarball, plugin.checksum_file, plugin.contents_file]
+    files += [packed.tarball, packed.checksum_file]
+    monkeypatch.setattr(artifacts, "wanted", lambda _: [])
+    monkeypatch.setattr(artifacts, "wanted_by_jobs", lambda _: [packed])
+    monkeypatch.setattr(jvm_plugins, "of_cluster", lambda _: [plugin, plugin])
+    for file in files:
+        file.touch()
+    assert sorted(bundle.cached_files(place.cluster)) == sorted(files)
+
+
 # install.sh
 
 
 def test_it_installs_without_an_index_and_again(place: Place) -> None:
+    """Also where a former run was killed, which has left a part of each."""
     place.unpack()
+    (place.base / "closed/.venv").mkdir()
+    interrupted = place.base / f"home/.cache/millrace/artifacts/.{place.tarball.name}.part"
+    interrupted.parent.mkdir(parents=True)
+    interrupted.write_text("a part")
     for _ in range(2):
         done = place.install(PIP_INDEX_URL="http://127.0.0.1:9/", PIP_NO_INDEX="0")
         assert done.returncode == 0, done.stderr
