@@ -22,6 +22,7 @@ RUN_BY = {
     guide.PIPELINE: "tests/unit/playbooks/test_pipeline.py",
     guide.SHARED_STATE: "tests/unit/playbooks/test_secrets_store.py",
     guide.REPOSITORY: "tests/unit/docs/test_site_example.py",
+    guide.CLOSED_NETWORK: "tests/unit/docs/test_closed_network.py",
     guide.CONTROL_NODE: "tests/guide/test_procedures.py",
     guide.TEAMS: "tests/guide/test_resources.py",
     guide.RESOURCES: "tests/guide/test_resources.py",

@@ -83,7 +83,8 @@ def playbook(name: str) -> bool:
 
 def named_path(word: str) -> bool:
     """Whether a word is a path of this tree: no option, no placeholder, made by no command."""
-    if word.startswith(("-", "/", "~", "$", ".venv", ".lab", "build/")) or "<" in word:
+    made = (".venv", ".lab", "build/", "millrace-bundle/", "./millrace-bundle/")
+    if word.startswith(("-", "/", "~", "$", *made)) or "<" in word:
         return False
     return "/" in word or word.endswith((".txt", ".yml", ".py", ".md"))
 
