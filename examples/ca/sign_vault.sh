@@ -1,6 +1,7 @@
 #!/bin/sh
 # sign_vault.sh REQUESTS SIGNED: let a PKI of HashiCorp Vault sign each request. VAULT_ADDR and a login are set outside.
-# Its roles are those of docs/deploy/site_ca.md: kafka-node is for nodes of Kafka alone, kafka-server for all others.
+# Its roles are those of docs/deploy/site_ca.md: kafka-node for the listeners by which nodes know each other, kafka-server
+# for all others.
 set -eu
 pki=${VAULT_PKI:-pki}
 mkdir -p "$2"

@@ -2,13 +2,13 @@
 
 import contextlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from ansible.errors import AnsibleActionFail
 
-from ..module_utils.formats.values import is_address
+from ..module_utils.formats.values import is_address, sequence
 from ..module_utils.host.files import write_own
 from ..plugin_utils import run
 from ..plugin_utils.action import LocalAction
@@ -93,8 +93,7 @@ class ActionModule(LocalAction):
         unused, refused = _unmatched(completed, outside)
         refused = {**outside.answers.unreadable, **outside.refused, **refused}
         if unused:
-            lines += ["Not used, since there is a newer certificate of the same key:"]
-            lines += [f"- {where}" for where in unused]
+            lines += ["Not used:", *(f"- {where}: {why}" for where, why in unused.items())]
         missing = [name for name in map(_name, outside.pending) if name not in outside.answered]
         if not refused and not missing:
             return {"msg": "\n".join([*lines, "All are in place: run site.yml."])}
@@ -111,10 +110,12 @@ class ActionModule(LocalAction):
         return {"failed": True, "msg": "\n".join(lines)}
 
 
-def _unmatched(completed: Secrets, outside: OutsideAuthority) -> tuple[list[str], dict[str, str]]:
-    """Return which certificates have newer ones in their place, and which are of no request."""
-    in_place = {public_key(_certificates(text)): text for text in completed.certificates.values()}
-    unused, refused = [], {}
+def _unmatched(completed: Secrets, outside: OutsideAuthority) -> tuple[dict[str, str], dict[str, str]]:
+    """Return which certificates have others in their place, and which are of no request."""
+    texts = [text for text in completed.certificates.values() if text]
+    in_place = {public_key(_certificates(text)): text for text in texts}
+    unused: dict[str, str] = {}
+    refused: dict[str, str] = {}
     for answer in outside.answers.certificates:
         if answer.is_authority or answer.where in outside.refused:
             continue
@@ -122,7 +123,8 @@ def _unmatched(completed: Secrets, outside: OutsideAuthority) -> tuple[list[str]
         if present is None:
             refused[answer.where] = "no request has its key"
         elif answer.pem not in present:
-            unused.append(answer.where)
+            another = "another certificate of its key is in place"
+            unused[answer.where] = outside.passed_over.get(answer.where, another)
     return unused, refused
 
 
@@ -159,10 +161,10 @@ def _described(row: Mapping[str, Any]) -> str:
 
 def _former(folder: Path) -> set[str]:
     """Return the requests that the table of an earlier run names."""
-    rows: Iterable[Any] = ()
+    rows: Any = ()
     with contextlib.suppress(ValueError, OSError):
         rows = json.loads((folder / TABLE).read_text(encoding="utf-8"))
-    names = {str(row.get("file")) for row in rows if isinstance(row, dict)}
+    names = {str(row.get("file")) for row in sequence(rows) if isinstance(row, dict)}
     return {
         name
         for name in names

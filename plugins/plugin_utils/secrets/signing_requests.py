@@ -50,6 +50,8 @@ class OutsideAuthority:
     """File -> why what was signed is not taken."""
     pending: dict[Certificate, str] = field(default_factory=dict)
     """The certificates that are still to be signed, with their requests."""
+    passed_over: dict[str, str] = field(default_factory=dict)
+    """Where a certificate is -> why an older one of the same key is taken instead."""
     answered: set[str] = field(default_factory=set)
     """The names of those with an answer that is refused."""
     issued: list[Certificate] = field(default_factory=list)
@@ -122,14 +124,18 @@ class OutsideAuthority:
 
     def _answer(self, key: str, wanted: Certificate) -> str:
         """Return the newest of the answers that can be taken, with those that signed it."""
+        refused = {}
         for answer in self.answers.of(public_key(key)) if key else ():
             pem = self.answers.with_signers(answer)
             refusal = self._refusal(pem, key, wanted)
             if answer.is_authority:
                 refusal = "it is that of a CA, and a host must not be one"
             if not refusal:
+                self.passed_over |= refused
                 return pem
-            self.refused[answer.where] = f"for {wanted.name}: {refusal}"
+            refused[answer.where] = f"for {wanted.name}: {refusal}"
+        self.refused |= refused
+        if refused:
             self.answered.add(wanted.name)
         return ""
 
