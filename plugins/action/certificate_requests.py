@@ -39,8 +39,11 @@ class ActionModule(LocalAction):
             raise AnsibleActionFail(_NO_AUTHORITY)
         folder = Path(args["path"]).absolute()
         if folder.resolve().is_relative_to(Path(before.directory).resolve()):
-            message = f"path is {folder}, in the directory of the secrets: set another one. "
-            raise AnsibleActionFail(f"{message}Nothing was changed.")
+            message = (
+                f"path is {folder}, in the directory of the secrets: set another one. "
+                "Nothing was changed."
+            )
+            raise AnsibleActionFail(message)
         answers = Answers()
         if args["signed"]:
             answers = signed_certificates.read(Path(args["signed"]).absolute())
@@ -102,7 +105,10 @@ class ActionModule(LocalAction):
         if missing:
             lines += [f"Missing in {source}:", *(f"- {name}" for name in sorted(missing))]
             if others := outside.answers.others:
-                lines += ["Files that have no certificate in PEM:", *(f"- {name}" for name in others)]
+                lines += [
+                    "Files that have no certificate in PEM:",
+                    *(f"- {name}" for name in others),
+                ]
         lines += [
             "Let the CA sign each of these requests as certificate_requests.yml writes it now, and "
             "run this again."
@@ -110,7 +116,9 @@ class ActionModule(LocalAction):
         return {"failed": True, "msg": "\n".join(lines)}
 
 
-def _unmatched(completed: Secrets, outside: OutsideAuthority) -> tuple[dict[str, str], dict[str, str]]:
+def _unmatched(
+    completed: Secrets, outside: OutsideAuthority
+) -> tuple[dict[str, str], dict[str, str]]:
     """Return which certificates have others in their place, and which are of no request."""
     texts = [text for text in completed.certificates.values() if text]
     in_place = {public_key(_certificates(text)): text for text in texts}

@@ -124,7 +124,7 @@ class OutsideAuthority:
 
     def _answer(self, key: str, wanted: Certificate) -> str:
         """Return the newest of the answers that can be taken, with those that signed it."""
-        refused = {}
+        refused: dict[str, str] = {}
         for answer in self.answers.of(public_key(key)) if key else ():
             pem = self.answers.with_signers(answer)
             refusal = self._refusal(pem, key, wanted)
