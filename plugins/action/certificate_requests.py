@@ -12,10 +12,12 @@ from ..module_utils.formats.values import is_address, sequence
 from ..module_utils.host.files import write_own
 from ..plugin_utils import run
 from ..plugin_utils.action import LocalAction
+from ..plugin_utils.cluster import ca_change
 from ..plugin_utils.cluster.inventory import Secrets
 from ..plugin_utils.rules.engine import counted
 from ..plugin_utils.secrets import signed_certificates
 from ..plugin_utils.secrets import store as secrets
+from ..plugin_utils.secrets.authorities import CERTIFICATE
 from ..plugin_utils.secrets.certificates import public_key, purposes
 from ..plugin_utils.secrets.signed_certificates import Answers
 from ..plugin_utils.secrets.signing_requests import OutsideAuthority
@@ -27,6 +29,10 @@ _NO_AUTHORITY = (
     "no outside CA signs certificates of this cluster: set kafka_ca_certificate, and not "
     "kafka_ca_key. Nothing was changed."
 )
+_CHANGE = (
+    "Kafka's CA is being changed, and the new one signs with its key: complete the change with "
+    "rotate_certificates.yml -e rotate=ca. Nothing was changed."
+)
 
 
 class ActionModule(LocalAction):
@@ -37,6 +43,9 @@ class ActionModule(LocalAction):
         authority, before = secrets.given_authority(self.cluster), self.cluster.inventory.secrets
         if authority is None or authority.key:
             raise AnsibleActionFail(_NO_AUTHORITY)
+        change = ca_change.current(before)
+        if change and CERTIFICATE in ca_change.changed(change):
+            raise AnsibleActionFail(_CHANGE)
         folder = Path(args["path"]).absolute()
         if folder.resolve().is_relative_to(Path(before.directory).resolve()):
             message = (
@@ -50,7 +59,8 @@ class ActionModule(LocalAction):
         store = not self._task.check_mode
         completed, outside = secrets.exchange(self.cluster, authority, answers, store=store)
         if outside is None:
-            raise AnsibleActionFail(_NO_AUTHORITY)
+            message = "no listener or web server of this cluster has a certificate of its CA"
+            raise AnsibleActionFail(message)
         changed = completed != before or bool(outside.new or outside.removed)
         if changed:
             self.cluster = run.renew(self.variables, {}, secrets=completed)

@@ -150,6 +150,10 @@ def test_requests_are_signed_and_taken_in(place: Path, store: str) -> None:
     after = secrets_of(place), {path: path.read_bytes() for path in requests.iterdir()}
     assert after == before
 
+    if options:
+        sealed = " ".join(exchange(place, REQUESTS, code=2).split())
+        assert "Ansible has no vault password for the secrets" in sealed
+
     shell(place, SIGN)
     assert f"{len(table)} certificates would be" in exchange(place, TAKE, *options, "--check")
     assert secrets_of(place) == before[0]
