@@ -198,6 +198,23 @@ def has_key(pem: str, key: str) -> bool:
         return False
 
 
+def public_key(text: str) -> bytes:
+    """Return the public key of a private one, or of a certificate; empty if it cannot be read."""
+    try:
+        if "PRIVATE KEY-----" in text:
+            return _public(
+                serialization.load_pem_private_key(text.encode(), password=None).public_key()
+            )
+        return _public(_parse(text)[0].public_key())
+    except (ValueError, TypeError, CertificateError, UnsupportedAlgorithm):
+        return b""
+
+
+def purposes(desired: Certificate) -> list[str]:
+    """Return the extended key usage that a certificate is to have, as openssl names it."""
+    return [_purpose_name(purpose) for purpose in _purposes(desired)]
+
+
 def with_chain(pem: str, authority: str) -> str:
     """Return a key and its certificate with the certificates of the CA that follow it as they are.
 

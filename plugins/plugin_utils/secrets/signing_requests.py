@@ -14,8 +14,17 @@ from pathlib import Path
 from ansible.errors import AnsibleActionFail
 
 from ..services.kafka.security import Certificate
-from .certificates import expires_soon, has_key, request, requests_it, signed, signed_problem
+from .certificates import (
+    expires_soon,
+    has_key,
+    public_key,
+    request,
+    requests_it,
+    signed,
+    signed_problem,
+)
 from .secret_files import REQUESTS, SIGNED, SecretFiles
+from .signed_certificates import Answers
 
 CERTIFICATES = "certificates"
 
@@ -29,6 +38,8 @@ class OutsideAuthority:
     """PEM."""
     users: Collection[str]
     """The names of those that may log in."""
+    answers: Answers = field(default_factory=Answers)
+    """What it has signed, besides the files of the secrets."""
     new: dict[str, str] = field(default_factory=dict, repr=False)
     """Files by their names."""
     removed: list[str] = field(default_factory=list)
@@ -37,6 +48,14 @@ class OutsideAuthority:
     """The certificates without which a node cannot go on."""
     refused: dict[str, str] = field(default_factory=dict)
     """File -> why what was signed is not taken."""
+    pending: dict[Certificate, str] = field(default_factory=dict)
+    """The certificates that are still to be signed, with their requests."""
+    passed_over: dict[str, str] = field(default_factory=dict)
+    """Where a certificate is -> why an older one of the same key is taken instead."""
+    answered: set[str] = field(default_factory=set)
+    """The names of those with an answer that is refused."""
+    issued: list[Certificate] = field(default_factory=list)
+    """The certificates that were taken in."""
     now: datetime.datetime = field(default_factory=lambda: datetime.datetime.now(datetime.UTC))
 
     def issue(self, wanted: Certificate, present: str, *, renew: bool) -> str:
@@ -51,16 +70,22 @@ class OutsideAuthority:
         if key and has_key(present, key) and not pem:  # of a run that ended while it took it in
             self._remove(wanted)
             key = made = ""
-        if not requests_it(key, made, wanted) and (problem or soon):
+        is_current = requests_it(key, made, wanted)
+        if not is_current and (problem or soon):
             key, made = request(wanted)
+            is_current = True
             # The request comes last: without it the key is of no use, and both are made anew.
             self.new[_file(REQUESTS, wanted, "key")] = key
             self.new[_file(REQUESTS, wanted, "csr")] = made
+        pem = self._answer(key, wanted) or pem
         if pem and not (refusal := self._refusal(pem, key, wanted)):
             issued = signed(pem, key, self.certificate)
             self.new[_file(CERTIFICATES, wanted, "pem")] = issued
             self._remove(wanted)
+            self.issued.append(wanted)
             return issued
+        if is_current:
+            self.pending[wanted] = made
         if pem:
             self.refused[str(self.files.directory / _file(SIGNED, wanted, "pem"))] = refusal
         elif problem:
@@ -90,11 +115,29 @@ class OutsideAuthority:
             )
             lines += [_line(self.files.directory, certificate) for certificate in self.waiting]
             lines.append(
-                "Put each certificate, followed by those that signed it, into its file, and run "
-                "site.yml again."
+                "Put each certificate, followed by those that signed it, into its file, or give "
+                "all of them to certificate_requests.yml -e signed=DIRECTORY, and run site.yml "
+                "again."
             )
         if lines:
             raise AnsibleActionFail("\n".join(["No host was touched.", *lines]))
+
+    def _answer(self, key: str, wanted: Certificate) -> str:
+        """Return the newest of the answers that can be taken, with those that signed it."""
+        refused: dict[str, str] = {}
+        for answer in self.answers.of(public_key(key)) if key else ():
+            pem = self.answers.with_signers(answer)
+            refusal = self._refusal(pem, key, wanted)
+            if answer.is_authority:
+                refusal = "it is that of a CA, and a host must not be one"
+            if not refusal:
+                self.passed_over |= refused
+                return pem
+            refused[answer.where] = f"for {wanted.name}: {refusal}"
+        self.refused |= refused
+        if refused:
+            self.answered.add(wanted.name)
+        return ""
 
     def _refusal(self, pem: str, key: str, certificate: Certificate) -> str:
         if not key:

@@ -68,6 +68,7 @@ from .certificates import (
     with_chain,
 )
 from .secret_files import SecretFiles
+from .signed_certificates import Answers
 from .signing_requests import CERTIFICATES, OutsideAuthority
 
 DIRECTORY = ".secrets"
@@ -220,7 +221,30 @@ def complete(
     """
     present = cluster.inventory.secrets
     files = SecretFiles(Path(present.directory), present.cipher)
-    directory, cipher = files.directory, files.cipher
+    return _completed(cluster, site_authority, _Work(files, store, step, renewed))
+
+
+def exchange(
+    cluster: Cluster, site_authority: Authority, answers: Answers, *, store: bool
+) -> tuple[Secrets, OutsideAuthority | None]:
+    """Do the same with the certificates that an outside CA has handed over.
+
+    Those that are missing do not end the run: return what became of all, None where the CA signs no
+    certificate.
+
+    Raises:
+        AnsibleActionFail: a secret cannot be read or written, or the CA cannot be used.
+
+    """
+    present = cluster.inventory.secrets
+    files = SecretFiles(Path(present.directory), present.cipher)
+    work = _Work(files, store, answers=answers)
+    return _completed(cluster, site_authority, work), work.outside
+
+
+def _completed(cluster: Cluster, site_authority: Authority | None, work: "_Work") -> Secrets:
+    present, store = cluster.inventory.secrets, work.store
+    directory, cipher = work.files.directory, work.files.cipher
     of_kafka = (
         node.certificates or node.security.users_without_password for node in cluster.kafka.values()
     )
@@ -237,10 +261,9 @@ def complete(
         with lock(directory, store=store, cipher=cipher):
             # In check mode nothing was stored of what the run has made so far.
             held = read(directory, cipher) if store else present
-            work = _Work(files, store, step, renewed)
             completed = _complete(cluster, held, site_authority, work)
             changed = work.new or work.removed or held.store is None
-            new = _stamp(files) if store else _following(held.store) if changed else held.store
+            new = _stamp(work.files) if store else _following(held.store) if changed else held.store
             return dataclasses.replace(completed, store=new)
     except (OSError, CertificateError) as error:
         message = f"the secrets in {directory} cannot be made: {error}"
@@ -253,8 +276,11 @@ class _Work:
 
     files: SecretFiles
     store: bool
-    step: Step | None
-    renewed: Collection[str]
+    step: Step | None = None
+    renewed: Collection[str] = ()
+    answers: Answers | None = None
+    """Certificates of an outside CA, where it does not matter that some are missing."""
+    outside: OutsideAuthority | None = None
     new: dict[str, str] = field(default_factory=dict, repr=False)
     removed: list[str] = field(default_factory=list)
 
@@ -285,7 +311,9 @@ def _complete(
         if trusted != present.authority:
             work.new[CERTIFICATE] = trusted
         if kafka_authorities.outside:
-            outside = OutsideAuthority(work.files, trusted, _users(nodes))
+            outside = OutsideAuthority(
+                work.files, trusted, _users(nodes), work.answers or Answers()
+            )
         desired = [(node.name, certificate) for node in nodes for certificate in node.certificates]
         desired += [
             (certificate.name.partition("/")[0], certificate)
@@ -336,7 +364,8 @@ def _complete(
         work.new |= outside.new
         work.removed += outside.removed
     work.write()
-    if outside:
+    work.outside = outside
+    if outside and work.answers is None:
         outside.refuse(stored=work.store)
     all_texts = {**present.texts, **texts}
     return Secrets(

@@ -270,6 +270,6 @@ def test_each_kind_of_request_for_an_outside_authority_is_named(tmp_path: Path) 
         ]
         for certificate in (*nodes, *cluster.web_certificates):
             kinds.add(certificate.name.partition("/")[2])
-    text = (ROOT / "docs/deploy/security.md").read_text()
-    (sentence,) = re.findall(r"A kind is (.*?)\. ", text, re.DOTALL)
+    text = (ROOT / "docs/deploy/site_ca.md").read_text()
+    (sentence,) = re.findall(r"A kind is (.*?)\.\s", text, re.DOTALL)
     assert kinds == set(re.findall("`([a-z_]+)`", sentence))

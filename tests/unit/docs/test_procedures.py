@@ -21,6 +21,7 @@ RUN_BY = {
     guide.EXISTING_MONITORING: "tests/guide/test_existing_monitoring.py",
     guide.PIPELINE: "tests/unit/playbooks/test_pipeline.py",
     guide.SHARED_STATE: "tests/unit/playbooks/test_secrets_store.py",
+    guide.SITE_CA: "tests/unit/playbooks/test_certificate_requests.py",
     guide.REPOSITORY: "tests/unit/docs/test_site_example.py",
     guide.CLOSED_NETWORK: "tests/unit/docs/test_closed_network.py",
     guide.CONTROL_NODE: "tests/guide/test_procedures.py",
