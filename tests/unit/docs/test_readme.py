@@ -17,8 +17,8 @@ from tests.unit.tree import SCENARIOS, relative, tracked
 README = ROOT / "README.md"
 GUIDES = [README, ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 DOCUMENTS = sorted(path for path in tracked() if path.suffix == ".md")
-PLACES = (ROOT, ROOT / "examples/site")
-"""Where a reader types commands: in a clone, or in a copy of the example."""
+PLACES = (ROOT, ROOT / "examples/site", ROOT / "examples/machines")
+"""Where a reader types commands: in a clone, or in a copy of an example."""
 STAGES = {
     "lint",
     "unit",
