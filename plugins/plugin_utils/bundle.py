@@ -82,7 +82,8 @@ def write(cluster: Cluster, path: Path, *, check: bool = False) -> Written:
 
 def collect(cluster: Cluster, work: Path) -> Mapping[str, Path]:
     """Return name in the bundle -> file, of all parts of a bundle; `work` is for those it makes."""
-    collection = pack_collection(work)
+    inventory = cluster.inventory
+    collection = pack_collection(work, [inventory.directory, inventory.secrets.directory])
     wheels = build_wheels(work / "wheels")
     sbom, lists = work / "sbom", work / "packages"
     jvm_plugins.write_boms(cluster, sbom)
@@ -179,16 +180,19 @@ def describe(collection: Path) -> dict[str, str]:
     }
 
 
-def pack_collection(work: Path) -> Path:
+def pack_collection(work: Path, private: Iterable[str] = ()) -> Path:
     """Return this collection as a tar file, as ansible-galaxy installs it.
 
     A clone is built first; an installed one has the list of its files and their sums.
 
     Raises:
-        BundleError: it cannot be built, or was changed since it was installed.
+        BundleError: it cannot be built, was changed since it was installed, or would have files of
+            the directories `private`.
 
     """
     lists = COLLECTION if (COLLECTION / _FILES).is_file() else _build(work / "built")
+    names = _listed(lists / _FILES)
+    _refuse_private(names, private)
     info = json.loads((lists / _MANIFEST).read_text("utf-8"))["collection_info"]
     path = work / f"{info['namespace']}-{info['name']}-{info['version']}.tar.gz"
     with (
@@ -198,9 +202,23 @@ def pack_collection(work: Path) -> Path:
     ):
         for name in (_MANIFEST, _FILES):
             _add(archive, name, lists / name)
-        for name in _listed(lists / _FILES):
+        for name in names:
             _add(archive, name, COLLECTION / name)
     return path
+
+
+def _refuse_private(names: Iterable[str], directories: Iterable[str]) -> None:
+    """Refuse a clone whose build would have files of the inventory or its secrets."""
+    clone = COLLECTION.resolve()
+    inside = [Path(text).resolve() for text in directories if text]
+    inside = [path for path in inside if path.is_relative_to(clone)]
+    for name in names:
+        if any((clone / name).is_relative_to(path) for path in inside):
+            message = (
+                f"{name} of the inventory would become a part of the collection: move the "
+                f"inventory and its secrets out of the clone {clone}"
+            )
+            raise BundleError(message)
 
 
 def _build(folder: Path) -> Path:

@@ -24,17 +24,18 @@ _WORD = (
 _VALUE = re.compile(
     rf"""(?P<name>{_WORD}\\*["']?[ \t]{{0,3}}[=:][ \t]{{0,3}})"""
     r"""(?!\$\{|[\[{])"""
-    r"""(?:\\*"(?:\\.|[^"\\\n])*\\*"|'(?:\\.|[^'\\\n])*'|[^\s"',;&}<]+)""",
+    r"""(?:\\{0,15}"(?:\\.|[^"\\\n])*\\{0,15}"|'(?:\\.|[^'\\\n])*'"""
+    r"""|\\{0,15}["'][^\n]+|[^\s"',;&}<]+)""",
     re.IGNORECASE,
 )
 _NAMED = re.compile(rf"{_WORD}$", re.IGNORECASE)
 _OPTION = re.compile(rf"(?P<name>(?<!\S)--?[\w-]*{_WORD}[ \t]+)(?!-)\S+", re.IGNORECASE)
-_USER = re.compile(r"(?P<name>\buser_[\w.-]+[ \t]?=[ \t]?)\\*[\"'][^\"'\n]*[\"']")
+_USER = re.compile(r"(?P<name>(?<![\w.-])user_[\w.-]+[ \t]?=[ \t]?)\\*[\"'][^\"'\n]*[\"']")
 _LOGIN = re.compile(r"(?P<name>//[^/@:\s\"']*:)[^/@\s\"']+(?=@)")
 _HEADER = re.compile(
     r"(?P<name>\b(?:Basic|Bearer|Digest)[ \t]+)[A-Za-z0-9+/=_.~-]{8,}", re.IGNORECASE
 )
-_JSON_WEB_TOKEN = re.compile(r"(?P<name>)\beyJ[\w-]{8,}\.[\w-]+\.[\w-]*")
+_JSON_WEB_TOKEN = re.compile(r"(?P<name>)(?<![\w-])eyJ[\w-]{8,}\.[\w-]+\.[\w-]*")
 _HASH = re.compile(r"(?P<name>)\$(?:2[abxy]|5|6|y|argon2\w*)\$[\w./$,=+-]{16,}")
 _PATTERNS = (_HEADER, _VALUE, _OPTION, _USER, _LOGIN, _JSON_WEB_TOKEN, _HASH)
 _HINTS = (

@@ -15,7 +15,7 @@ from .clear_text import Files
 from .reading import plain, raw_of
 
 _NAME = re.compile(r"password|passphrase|passwd|secret|token|credential|private_key|api_key", re.I)
-_EXPRESSION = "{"
+_EXPRESSION = re.compile(r"\{[{%#]")
 
 
 def values(hostvars: HostVars, host: str, files: Files) -> Iterator[str]:
@@ -49,7 +49,7 @@ def _hidden(value: object, files: Files, *, called: bool) -> Iterator[str]:
     elif isinstance(value, list | tuple):
         for entry in value:
             yield from _hidden(entry, files, called=called)
-    elif isinstance(value, str) and _EXPRESSION not in value:
+    elif isinstance(value, str) and not _EXPRESSION.search(value):
         place = ansible_internals.origin(value)
         if called or (place and files.is_vault(Path(place.path))):
             yield str(value)

@@ -96,19 +96,33 @@ def _in_base64(content: bytes) -> set[str]:
     return found | {text.translate(str.maketrans("+/", "-_")) for text in found}
 
 
+def _parts(secret: str) -> set[str]:
+    """Return a secret without blanks around it, and its long lines, which a journal separates."""
+    lines = (line.strip() for line in secret.splitlines())
+    return {secret.strip(), *(line for line in lines if len(line) >= _KEY_LINE)}
+
+
 class Redaction:
     """Removes secrets from texts."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
         """Take the secrets as they are."""
         texts = {
-            text for secret in {*secrets} if len(secret) >= _SHORTEST for text in forms(secret)
+            text
+            for secret in {part for secret in secrets for part in _parts(secret)}
+            if len(secret) >= _SHORTEST
+            for text in forms(secret)
         }
         self._long = _pattern(text for text in texts if len(text) >= SHORT)
         words = sorted((text for text in texts if len(text) < SHORT), key=len, reverse=True)
         any_word = "|".join(map(re.escape, words))
         self._short = (
-            re.compile(rf"(?<![A-Za-z0-9])(?:{any_word})(?![A-Za-z0-9])") if words else None
+            re.compile(
+                r"(?:(?<![A-Za-z0-9])|(?<=\\[nrtbf])|(?<=%[0-9A-Fa-f]{2}))"
+                rf"(?:{any_word})(?![A-Za-z0-9])"
+            )
+            if words
+            else None
         )
 
     def known(self, text: str) -> str:
@@ -128,11 +142,15 @@ class Redaction:
             return self.text(value)
         if isinstance(value, Mapping):
             return {
-                self.text(str(key)): self._entry(str(key), entry) for key, entry in value.items()
+                self._key(str(key)): self._entry(str(key), entry) for key, entry in value.items()
             }
         if isinstance(value, (list, tuple)):
             return [self.value(entry) for entry in value]
         return value
+
+    def _key(self, key: str) -> str:
+        """Return a key; a short word names a part of the data, whoever has it as a password."""
+        return key if len(key) < SHORT and key.isalpha() else self.text(key)
 
     def _entry(self, key: str, entry: Any) -> Any:
         is_hidden = isinstance(entry, str) and entry and is_secret_name(key)

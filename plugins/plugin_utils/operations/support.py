@@ -40,6 +40,8 @@ CALL_SECONDS, STATE_SECONDS = 18, 6
 """How long the control node waits for that, and for the state of units, disks and certificates."""
 TEXT_BYTES = 2**18
 HOST_BYTES = 2 * 2**20
+_UNPACKED_BYTES = 8 * HOST_BYTES
+"""JSON writes a character with up to six."""
 ALL_BYTES = 64 * 2**20
 _SECONDS = {"m": 60, "h": 3600, "d": 86400}
 _HIDDEN = "(hidden)"
@@ -130,8 +132,12 @@ def unpacked(result: Result) -> list[tuple[str, str, str]]:
     """Return name, text and note of each piece that the module support_host has read."""
     if "pieces" not in result:
         return []
-    content = zlib.decompress(base64.b64decode(result["pieces"]))
-    return [(str(name), str(text), str(note)) for name, text, note in json.loads(content)]
+    try:
+        packed = base64.b64decode(result["pieces"])
+        content = zlib.decompressobj().decompress(packed, _UNPACKED_BYTES)
+        return [(str(name), str(text), str(note)) for name, text, note in json.loads(content)]
+    except (TypeError, ValueError, RecursionError, zlib.error):
+        return [("pieces.txt", "", "not read: what the host sent is no list of texts")]
 
 
 @dataclass
@@ -146,15 +152,13 @@ class Bundle:
     def add(self, path: str, text: str, note: str = "", *, is_plain: bool = True) -> None:
         """Add a file without its secrets; one without text is only named with what is missing.
 
-        What is not plain has a form that would not survive the loss of all that looks like a
-        secret, and has already lost it: of it known secrets alone are removed.
+        What is not plain is made of values without secrets, and its form would not survive.
         """
         path = self._free(safe_path(self.redaction.known(path)))
         if note:
             self.notes[path] = self.redaction.text(note)
         if text.strip():
-            change = self.redaction.text if is_plain else self.redaction.known
-            self.files[path] = change(text)
+            self.files[path] = self.redaction.text(text) if is_plain else text
 
     def add_json(self, path: str, value: Any) -> None:
         """Add plain data."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from ansible_collections.millrace.streaming.plugins.module_utils.formats.redaction import (
     MARK,
@@ -31,6 +33,8 @@ KEY = "-----BEGIN PRIVATE KEY-----\nMIICANARY\n-----END PRIVATE KEY-----"
         "Authorization: Basic CANARYdTpwYXNzd29yZA==",
         "authorization: bearer CANARYdTpwYXNzd29yZA",
         "secret: 'a b CANARY'",
+        'password="CANARY x',
+        'x password=\\"CANARY',
         "SCRAM-SHA-512=stored_key=CANARY,server_key=CANARY",
         "cookie eyJhbGciOiJIUzI1.eyJDQU5BUlki.CANARY-x end",
         "root:$6$salt$CANARYaaaaaaaaaaaaaaaa:1",
@@ -73,3 +77,10 @@ def test_two_keys_and_what_is_between_them() -> None:
 def test_names_of_secrets() -> None:
     assert is_secret_name("ssl.key.password")
     assert not is_secret_name("password.encoder.iterations")
+
+
+@pytest.mark.parametrize("part", ["user_.", "eyJ-", 'password="' + 2 * "\\"])
+def test_a_hostile_line_is_read_in_time_that_grows_with_its_length(part: str) -> None:
+    begun = time.process_time()
+    without_secrets(part * (100_000 // len(part)))
+    assert time.process_time() - begun < 10

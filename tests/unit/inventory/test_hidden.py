@@ -35,7 +35,9 @@ def test_what_is_encrypted_or_called_a_secret_is_hidden(
     encrypted = "\n".join(f"      {line}" for line in lines)
     (tmp_path / "hosts.yml").write_text(HOSTS.format(encrypted=encrypted))
     (tmp_path / "group_vars").mkdir()
-    (tmp_path / "group_vars/all.yml").write_text(vault.encrypt("x: {y: [in-a-file]}\n"))
+    (tmp_path / "group_vars/all.yml").write_text(
+        vault.encrypt("x: {y: [in-a-file], z: 'in-a-{file'}\n")
+    )
     ansible_internals.load_plugins()
     loader: Any = DataLoader()
     passwords: Any = [("default", VaultSecret(WORD))]
@@ -52,4 +54,5 @@ def test_what_is_encrypted_or_called_a_secret_is_hidden(
         "called-so-inside",
         "in-a-value",
         "in-a-file",
+        "in-a-{file",
     }

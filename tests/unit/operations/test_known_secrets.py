@@ -120,3 +120,17 @@ def test_the_secrets_of_an_inventory_are_known() -> None:
 
 def test_an_empty_store_has_none() -> None:
     assert not [*redaction.of_store(Secrets())]
+
+
+def test_a_secret_of_several_lines_is_found_line_by_line() -> None:
+    redaction = Redaction(["hunter2hunter2\n", "the-first-long-line\nthe-second-long-line\n"])
+    assert redaction.text("login with hunter2hunter2 failed") == "login with (secret) failed"
+    text = redaction.text("Nov 29 x: the-first-long-line\nNov 29 x: the-second-long-line")
+    assert "long-line" not in text
+
+
+def test_a_short_secret_is_found_after_an_escape() -> None:
+    redaction = Redaction(["s3cret1"])
+    for text in ('{"m":"line\\ns3cret1"}', "q=%3Ds3cret1&"):
+        assert "s3cret1" not in redaction.known(text)
+    assert redaction.known("as3cret1") == "as3cret1"

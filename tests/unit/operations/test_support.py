@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import io
+import json
 import tarfile
+import zlib
 
 import pytest
 from ansible_collections.millrace.streaming.plugins.plugin_utils.operations import report, support
@@ -126,3 +129,25 @@ def test_only_the_owner_reads_the_files_of_an_archive() -> None:
         members = archive.getmembers()
         assert [member.name for member in members] == ["support/index.html", "support/a/b.txt"]
         assert {member.mode for member in members} == {0o600}
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        "no",
+        base64.b64encode(b"x").decode(),
+        base64.b64encode(zlib.compress(b"[1]")).decode(),
+        base64.b64encode(zlib.compress(b" " * 50_000_000)).decode(),
+    ],
+    ids=["no Base64", "not compressed", "no list of texts", "50 MB"],
+)
+def test_a_wrong_answer_of_a_host_is_named(pieces: str) -> None:
+    [(_, text, note)] = support.unpacked({"pieces": pieces})
+    assert not text
+    assert "not read" in note
+
+
+def test_a_secret_that_is_a_common_word_breaks_no_file() -> None:
+    bundle = support.Bundle(Redaction(["kafka", "name", "12345678"]))
+    bundle.add_json("a.json", {"kafka": {"size": 12345678}, "x": "kafka"})
+    assert json.loads(bundle.files["a.json"]) == {"kafka": {"size": 12345678}, "x": "(secret)"}

@@ -374,3 +374,19 @@ def test_wheels_of_another_system_leave_no_environment(
     assert "make the bundle on a machine with the same release of the system" in done.stderr
     assert not list((place.base / "closed").iterdir())
     assert not (place.base / "home/.cache/millrace").exists()
+
+
+def test_an_inventory_in_the_clone_is_no_part_of_the_collection(
+    place: Place, tmp_path: Path
+) -> None:
+    collection = tmp_path / "collection"
+    (collection / "site").mkdir()
+    (collection / "site/hosts.yml").write_text("x: 1\n")
+    files = json.loads((collection / "FILES.json").read_text())
+    digest = hashlib.sha256(b"x: 1\n").hexdigest()
+    files["files"].append({"name": "site/hosts.yml", "ftype": "file", "chksum_sha256": digest})
+    (collection / "FILES.json").write_text(json.dumps(files))
+    (tmp_path / "work").mkdir()
+    with pytest.raises(bundle.BundleError, match=r"site/hosts\.yml .*move the inventory"):
+        bundle.pack_collection(tmp_path / "work", [str(collection / "site")])
+    assert bundle.pack_collection(tmp_path / "work", [str(tmp_path)]).is_file()
