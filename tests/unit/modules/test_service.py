@@ -23,6 +23,7 @@ from ansible_collections.millrace.streaming.plugins.module_utils.host import (
 )
 from ansible_collections.millrace.streaming.plugins.modules import service
 
+from tests.support.wait import wait_for
 from tests.unit.in_process import call_module
 from tests.unit.module_runner import OWN
 from tests.unit.modules.fake_systemd import Systemd, install
@@ -469,6 +470,9 @@ def test_a_former_plugin_goes_only_when_nothing_uses_it(tmp_path: Path, systemd:
     mark.unlink()
     named = ["sh", "-c", f"read line # {first['home']}/a/*"]
     with subprocess.Popen(named, stdin=subprocess.PIPE) as process:
+        arguments = Path(f"/proc/{process.pid}/cmdline")
+        # The kernel shows them a moment after the program has begun.
+        wait_for(arguments.read_bytes, seconds=60, what="the arguments of the process")
         assert apply(removal_options)["changed"] is False
         process.kill()
     assert apply(removal_options, check=True)["changed"]
