@@ -66,11 +66,14 @@ class ActionModule(Action):
             self._say(result["lines"][0])
 
     def _move(self, plan: Mapping[str, Any]) -> dict[str, Any]:
-        moves = {"waves": plan["waves"], "rate": plan["rate"]}
-        carried: dict[str, Any] = {}
         self._record(plan=plan["lines"][:1], left=plan["lines"][:1])
+        return self._follow({"waves": plan["waves"], "rate": plan["rate"]})
+
+    def _follow(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Call the module slice by slice until all is done, and show and record each."""
+        carried: dict[str, Any] = {}
         while True:
-            result = self._slice({**moves, "carried": carried})
+            result = self._slice({**options, "carried": carried})
             if result.get("failed"):
                 return {**result, "changed": True}
             line = result["lines"][0]

@@ -5,13 +5,11 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from ..module_utils.host.operation_file import QUIET_SECONDS
 from ..plugin_utils import operation, run
 from ..plugin_utils.cluster import module_options
 from ..plugin_utils.files import write_event
 from ..plugin_utils.inventory import reading as inventory
 from ..plugin_utils.operation import die_with_ansible
-from .kafka_rebalance import SLICE_SECONDS
 from .kafka_rebalance import ActionModule as Moves
 
 
@@ -34,7 +32,7 @@ class ActionModule(Moves):
             # The hosts are configured next, so the record is not rewritten for a while.
             return self._ended(self._slice({"slice": 0}, operation.LONG_QUIET_SECONDS))
         die_with_ansible()
-        result = self._follow()
+        result = self._follow({})
         if not result.get("failed") and args["events"]:
             event = {"node": self.host, "phase": self.name, "start": begun, "end": time.time()}
             write_event(args["events"], event)
@@ -51,17 +49,3 @@ class ActionModule(Moves):
         )
         empty = [path for path in directories if path not in formatted]
         return {**node, "host": self.host, "running": running, "empty": empty}
-
-    def _follow(self) -> dict[str, Any]:
-        carried: dict[str, Any] = {}
-        while True:
-            result = self._slice({"carried": carried, "slice": SLICE_SECONDS}, QUIET_SECONDS)
-            if result.get("failed"):
-                return {**result, "changed": True}
-            line = result["lines"][0]
-            self._say(line)
-            if result["progress"]["done"]:
-                self._record(done=[line], left=[])
-                return result
-            self._record(left=[line])
-            carried = result["carried"]

@@ -6,16 +6,13 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.host import operation_file
-from ..module_utils.kafka.answers import RefusedError
-from ..module_utils.kafka.client import LONG_REQUEST_MS, Cluster
+from ..module_utils.kafka.client import Cluster
 from ..module_utils.kafka.snapshot import Snapshot
-from ..module_utils.operations import mover, options, rebalance, replacement
+from ..module_utils.operations import mover, options, rebalance, replacement, slices
 from ..module_utils.operations.mover import MoverError, Replicas
 from ..module_utils.operations.options import FailedError
 from ..module_utils.operations.placement.throttle import LEAST
@@ -209,23 +206,9 @@ class Replacement:
 
 def work(module: AnsibleModule, _: Cluster) -> dict[str, Any]:
     """Write the operation's record, and go on."""
-    params = module.params
-    record = params["operation"]
-    if (
-        record
-        and not module.check_mode
-        and not operation_file.update(Path(params["record"]), record)
-    ):
-        text = f"another operation has taken the cluster lock meanwhile: see {params['record']}"
-        raise FailedError(text)
-    # Sizes of all replicas, and changes of many topics, take a broker longer than other requests.
-    patient = Cluster(options.connection_of(params), request_ms=LONG_REQUEST_MS)
-    try:
-        return Replacement(params, patient, module.check_mode).run()
-    except RefusedError as error:
-        raise FailedError(str(error)) from error
-    finally:
-        patient.close()
+    return slices.run(
+        module, lambda cluster: Replacement(module.params, cluster, module.check_mode).run()
+    )
 
 
 def main() -> None:

@@ -337,8 +337,38 @@ def cancel(
     return refused
 
 
+class Follower:
+    """Follows a copy of replicas step by step."""
+
+    report: Callable[[Progress], None]
+    sleep: Callable[[float], None]
+    clock: Callable[[], float]
+
+    def run(self, until: float | None = None) -> Progress:
+        """Go on until all is copied, or until a time of the clock; return how far it is.
+
+        Raises:
+            MoverError: it cannot go on; no throttle is left.
+            UnavailableError: no broker answers; what is on its way goes on, and is throttled.
+
+        """
+        while True:
+            begun = self.clock()
+            progress = self.step()
+            self.report(progress)
+            # A large cluster takes long to read: it is not read all the time.
+            pause = max(POLL_SECONDS, self.clock() - begun)
+            if progress.done or (until is not None and self.clock() + pause > until):
+                return progress
+            self.sleep(pause)
+
+    def step(self) -> Progress:
+        """Look at the cluster once, and do what is next."""
+        raise NotImplementedError
+
+
 @dataclass
-class Mover:
+class Mover(Follower):
     """Takes a cluster through waves of moves."""
 
     replicas: Replicas
@@ -358,29 +388,11 @@ class Mover:
     _throttled: int | None = field(default=None, init=False)
     """The wave whose throttles this mover has set."""
 
-    def run(self, until: float | None = None) -> Progress:
-        """Go on until all moves are done, or until a time of the clock; return how far they are.
-
-        Raises:
-            MoverError: they cannot go on; the current wave is cancelled, no throttle is left.
-            UnavailableError: no broker answers; what is on its way goes on, and is throttled.
-
-        """
-        while True:
-            begun = self.clock()
-            progress = self.step()
-            self.report(progress)
-            # A large cluster takes long to read: it is not read all the time.
-            pause = max(POLL_SECONDS, self.clock() - begun)
-            if progress.done or (until is not None and self.clock() + pause > until):
-                return progress
-            self.sleep(pause)
-
     def step(self) -> Progress:
         """Look at the cluster once, and do what is next.
 
         Raises:
-            MoverError: as `run`.
+            MoverError: the moves cannot go on; the current wave is cancelled.
 
         """
         # In this order: what has ended between the two is not taken for a replica out of sync.

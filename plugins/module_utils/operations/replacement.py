@@ -19,7 +19,7 @@ from ..kafka.reassignments import Name
 from ..kafka.snapshot import Partition, Snapshot
 from . import gate, mover
 from .gate import Expected, Policy
-from .mover import POLL_SECONDS, MoverError, Progress, Replicas, duration, listed, size_text
+from .mover import MoverError, Progress, Replicas, duration, listed, size_text
 from .placement.throttle import LEAST, MARGIN
 
 SHOWN_TOPICS = 20
@@ -291,7 +291,7 @@ def release(replicas: Replicas, snapshot: Snapshot) -> list[str]:
 
 
 @dataclass
-class Refill:
+class Refill(mover.Follower):
     """Follows how a broker copies what it lacks, and removes the throttles at the end."""
 
     replicas: Replicas
@@ -306,29 +306,11 @@ class Refill:
     _leaders: dict[int, dict[Name, int]] | None = field(default=None, init=False)
     """Broker -> partition -> bytes, once for a slice."""
 
-    def run(self, until: float | None = None) -> Progress:
-        """Go on until all replicas are in sync, or until a time of the clock.
-
-        Raises:
-            MoverError: there is no progress; no throttle is left.
-            UnavailableError: no broker answers; what is copied goes on, and is throttled.
-
-        """
-        while True:
-            begun = self.clock()
-            progress = self.step()
-            self.report(progress)
-            # A large cluster takes long to read: it is not read all the time.
-            pause = max(POLL_SECONDS, self.clock() - begun)
-            if progress.done or (until is not None and self.clock() + pause > until):
-                return progress
-            self.sleep(pause)
-
     def step(self) -> Progress:
         """Look at the cluster once.
 
         Raises:
-            MoverError: as `run`.
+            MoverError: there is no progress; no throttle is left.
 
         """
         snapshot = self.replicas.snapshot()
