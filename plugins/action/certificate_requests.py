@@ -69,7 +69,7 @@ class ActionModule(LocalAction):
         result = {"changed": changed, "requests": table}
         if args["signed"]:
             return {**result, **self._taken(completed, outside, args["signed"])}
-        texts = {_file(wanted): made for wanted, made in outside.pending.items()}
+        texts = {_file(certificate): made for certificate, made in outside.pending.items()}
         return {**result, **self._handed_over(folder, table, texts, changed=changed)}
 
     def _handed_over(
@@ -134,15 +134,15 @@ def _unmatched(
     in_place = {public_key(_certificates(text)): text for text in texts}
     unused: dict[str, str] = {}
     refused: dict[str, str] = {}
-    for answer in outside.answers.certificates:
-        if answer.is_authority or answer.where in outside.refused:
+    for signed in outside.answers.certificates:
+        if signed.is_authority or signed.where in outside.refused:
             continue
-        present = in_place.get(answer.public_key)
+        present = in_place.get(signed.public_key)
         if present is None:
-            refused[answer.where] = "no request has its key"
-        elif answer.pem not in present:
+            refused[signed.where] = "no request has its key"
+        elif signed.pem not in present:
             another = "another certificate of its key is in place"
-            unused[answer.where] = outside.passed_over.get(answer.where, another)
+            unused[signed.where] = outside.passed_over.get(signed.where, another)
     return unused, refused
 
 
@@ -152,24 +152,24 @@ def _certificates(text: str) -> str:
     return f"{begin}{text.partition(begin)[2]}"
 
 
-def _name(wanted: Certificate) -> str:
-    return wanted.name
+def _name(certificate: Certificate) -> str:
+    return certificate.name
 
 
-def _file(wanted: Certificate) -> str:
-    return f"{wanted.name.replace('/', '-')}.csr"
+def _file(certificate: Certificate) -> str:
+    return f"{certificate.name.replace('/', '-')}.csr"
 
 
-def _row(wanted: Certificate) -> dict[str, Any]:
-    host, _, kind = wanted.name.partition("/")
+def _row(certificate: Certificate) -> dict[str, Any]:
+    host, _, kind = certificate.name.partition("/")
     return {
         "host": host,
         "kind": kind,
-        "file": _file(wanted),
-        "common_name": wanted.common_name,
-        "names": [name for name in wanted.names if not is_address(name)],
-        "addresses": [name for name in wanted.names if is_address(name)],
-        "purposes": purposes(wanted),
+        "file": _file(certificate),
+        "common_name": certificate.common_name,
+        "names": [name for name in certificate.names if not is_address(name)],
+        "addresses": [name for name in certificate.names if is_address(name)],
+        "purposes": purposes(certificate),
     }
 
 

@@ -36,7 +36,7 @@ class ActionModule(Action):
         ]
         members = gate_nodes(cluster, selected, nodes, args["health"])
         names = order(cluster, members, args["health"], backwards=args["backwards"])
-        parts = stages(names, groups(cluster, members))
+        plan_stages = stages(names, groups(cluster, members))
         other_nodes = {
             result["item"]: result for result in plain(args["other_nodes"]) if "holder" in result
         }
@@ -49,12 +49,12 @@ class ActionModule(Action):
         return {
             "changed": False,
             "plan": names,
-            "stages": [part.as_data() for part in parts],
+            "stages": [stage.as_data() for stage in plan_stages],
             "failed_directories": [name for name in names if name in failed],
             "versions": running_versions(cluster, planned),
             **lock,
             "refused": refused,
-            "lines": [lock["message"]] if lock["message"] else lines(parts, args["health"]),
+            "lines": [lock["message"]] if lock["message"] else lines(plan_stages, args["health"]),
         }
 
 
@@ -68,13 +68,13 @@ def running_versions(cluster: Cluster, nodes: Mapping[str, Mapping[str, Any]]) -
     )
 
 
-def lines(parts: list[Stage], health: Mapping[str, Any]) -> list[str]:
+def lines(plan_stages: list[Stage], health: Mapping[str, Any]) -> list[str]:
     """Return the plan as lines to show, with what blocks it now."""
-    if not parts:
+    if not plan_stages:
         return ["No node needs this action."]
-    names = ", ".join(name for part in parts for name in part.names)
+    names = ", ".join(name for stage in plan_stages for name in stage.names)
     blockers = [f"Blocked now: {blocker['text']}" for blocker in health.get("blockers", [])]
-    together = any(part.most > 1 for part in parts)
+    together = any(stage.most > 1 for stage in plan_stages)
     how = "Several brokers at a time where the gate can spare them" if together else ONE_BY_ONE
     return [f"{how}, each after its gate check: {names}", *blockers]
 

@@ -91,19 +91,21 @@ def collect(jobs: Sequence[tuple[str, Job]], bounds: Bounds, total: int) -> list
             break
         results[number] = pieces
     missing = [[Piece(name, note=_NO_ANSWER)] for name, _ in jobs]
-    every = [piece for number in range(len(jobs)) for piece in results.get(number, missing[number])]
-    return _bounded(every, total)
+    all_pieces = [
+        piece for number in range(len(jobs)) for piece in results.get(number, missing[number])
+    ]
+    return _bounded(all_pieces, total)
 
 
 def _bounded(pieces: Sequence[Piece], total: int) -> list[Piece]:
-    bounded, left = [], total
+    bounded, remaining = [], total
     for piece in pieces:
         size = len(piece.text.encode("utf-8", "replace"))
-        if size > left:
+        if size > remaining:
             note = "left out: what is read of this host has its greatest size"
             bounded.append(Piece(piece.name, note=note))
             continue
-        left -= size
+        remaining -= size
         bounded.append(piece)
     return bounded
 
@@ -128,8 +130,8 @@ def output(command: Sequence[str], seconds: float, bounds: Bounds) -> tuple[str,
     with process.stdout as stream:
         descriptor = stream.fileno()
         while True:
-            left = ends - time.monotonic()
-            if left <= 0 or not select.select([descriptor], [], [], left)[0]:
+            remaining = ends - time.monotonic()
+            if remaining <= 0 or not select.select([descriptor], [], [], remaining)[0]:
                 note = f"cut: {command[0]} did not end in time"
                 break
             chunk = os.read(descriptor, _CHUNK)
@@ -195,12 +197,12 @@ def of_commands(name: str, *commands: Sequence[str]) -> tuple[str, Job]:
     """Return the job that reads the output of several commands into one text."""
 
     def job(bounds: Bounds) -> list[Piece]:
-        parts, notes = [], []
+        outputs, notes = [], []
         for command in commands:
             text, note = output(command, 5, bounds)
-            parts.append(f"$ {' '.join(command)}\n{text}\n")
+            outputs.append(f"$ {' '.join(command)}\n{text}\n")
             notes += [note] if note else []
-        return [Piece(name, "\n".join(parts), "; ".join(notes))]
+        return [Piece(name, "\n".join(outputs), "; ".join(notes))]
 
     return name, job
 

@@ -116,7 +116,7 @@ class Plugin:
 
     @property
     def version(self) -> str:
-        """A few digits by which one content of it is told from another."""
+        """A few digits that differ from one content of it to another."""
         text = "\n".join([self.recorded or self.source, *self.exclude])
         return hashlib.sha256(text.encode()).hexdigest()[:_SHORT]
 

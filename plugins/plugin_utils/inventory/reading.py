@@ -129,8 +129,8 @@ def _secrets(
         return secrets.read(Path(path), cipher), []
     except secret_files.SecretsStateError as error:
         fix = f"{error.fix[0].upper()}{error.fix[1:]}"
-        where, what = places[SECRETS_DIRECTORY], f"{error.what[0].upper()}{error.what[1:]}"
-        finding = FileFinding("secrets", where, 0, SECRETS_DIRECTORY, what, fix)
+        where, problem = places[SECRETS_DIRECTORY], f"{error.problem[0].upper()}{error.problem[1:]}"
+        finding = FileFinding("secrets", where, 0, SECRETS_DIRECTORY, problem, fix)
     except AnsibleActionFail as error:
         where = places[SECRETS_DIRECTORY]
         finding = FileFinding("secrets", where, 0, SECRETS_DIRECTORY, str(error))

@@ -35,12 +35,12 @@ _LEFT = re.compile(r"\..+(?:\.moving|\.millrace-new)")
 
 
 class SecretsStateError(AnsibleActionFail):
-    """Secrets that cannot be read as they are kept; `what` is wrong, and `fix` says what to do."""
+    """Secrets that cannot be read as they are kept: the `problem`, and the `fix`."""
 
-    def __init__(self, what: str, fix: str) -> None:
+    def __init__(self, problem: str, fix: str) -> None:
         """Say both."""
-        super().__init__(f"{what}; {fix}")  # type: ignore[no-untyped-call]  # ansible-core gives it no types
-        self.what, self.fix = what, fix
+        super().__init__(f"{problem}; {fix}")  # type: ignore[no-untyped-call]  # ansible-core gives it no types
+        self.problem, self.fix = problem, fix
 
 
 @dataclass(frozen=True)
@@ -128,8 +128,8 @@ class SecretFiles:
         lines = [line.strip() for line in present.splitlines()]
         patterns = [line for line in lines if line and not line.startswith("#")]
         if present != _IGNORED[VAULT] and patterns and patterns[-1] != "*":
-            what = f"{path} does not leave all of {self.directory} out of git"
-            raise SecretsStateError(what, "let its last line be *, or remove it")
+            problem = f"{path} does not leave all of {self.directory} out of git"
+            raise SecretsStateError(problem, "let its last line be *, or remove it")
 
     def sweep(self) -> None:
         """Remove what killed runs have left: of a move it may be clear text."""
@@ -160,11 +160,11 @@ class SecretFiles:
         form = "in clear text" if self.cipher else "encrypted by ansible-vault"
         if len(others) < len(contents):
             verb = "is" if len(others) == 1 else "are"
-            what = f"{len(others)} of {len(contents)} secrets in {self.directory} {verb} {form}"
-            what += f": {', '.join(others[:3])}{', ...' if len(others) > 3 else ''}"
-            raise SecretsStateError(what, _FIXES["part"])
-        what = f"the secrets in {self.directory} are {form}, and {VARIABLE} is {self.kind}"
-        raise SecretsStateError(what, _FIXES[self.kind])
+            problem = f"{len(others)} of {len(contents)} secrets in {self.directory} {verb} {form}"
+            problem += f": {', '.join(others[:3])}{', ...' if len(others) > 3 else ''}"
+            raise SecretsStateError(problem, _FIXES["part"])
+        problem = f"the secrets in {self.directory} are {form}, and {VARIABLE} is {self.kind}"
+        raise SecretsStateError(problem, _FIXES[self.kind])
 
 
 _FIXES = {

@@ -155,12 +155,12 @@ def test_one_file_in_another_form_is_named(directory: Path, cipher: Vault | None
         secrets.read(directory, cipher)
     number = len(contents(directory))
     beginning = f"1 of {number}" if cipher else f"{number - 1} of {number}"
-    assert error.value.what.startswith(beginning)
-    assert error.value.what.endswith("clear text: passwords/admin" if cipher else ", ...")
+    assert error.value.problem.startswith(beginning)
+    assert error.value.problem.endswith("clear text: passwords/admin" if cipher else ", ...")
 
 
 def test_a_move_there_and_back_keeps_all(directory: Path) -> None:
-    """It is no new generation: hosts need not be told."""
+    """It is no new generation: hosts need not record it."""
     made = complete(directory, None)
     before = contents(directory)
     assert move(directory, VAULT) == sorted(before)
